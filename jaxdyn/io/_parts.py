@@ -1,0 +1,69 @@
+"""From the links of a robot file to a model: fixed links are merged on the way."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from jaxdyn.model import Inertial, ModelBuilder
+
+
+@dataclass
+class Part:
+    """One link of a robot file with the joint to its parent.
+
+    Attributes:
+        name: the name of the link.
+        parent: the name of its parent link.
+        joint: a joint type of jaxdyn.
+        R, p: pose of the joint frame in the parent link's frame.
+        inertial: in the link's frame.
+        options: further arguments of `ModelBuilder.add_body`.
+    """
+
+    name: str
+    parent: str
+    joint: str
+    R: np.ndarray = field(default_factory=lambda: np.eye(3))
+    p: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    inertial: Inertial = field(default_factory=Inertial)
+    options: dict[str, Any] = field(default_factory=dict)
+
+
+def assemble(builder: ModelBuilder, parts: list[Part], merge_fixed: bool) -> None:
+    """Add all parts to the builder, parents first as given.
+
+    With `merge_fixed` a part on a fixed joint becomes a frame of the body that carries
+    it and gives that body its mass; fixed to the world, its mass plays no role.
+    """
+    carrier: dict[str, tuple[str, np.ndarray, np.ndarray]] = {
+        builder.base: (builder.base, np.eye(3), np.zeros(3))
+    }  # for each part the body that carries it and its pose there
+    inertials: dict[str, Inertial] = {}
+    for part in parts:
+        body, R, p = carrier[part.parent]
+        if merge_fixed and part.joint == "fixed":
+            R, p = R @ part.R, p + R @ part.p
+            carrier[part.name] = (body, R, p)
+            inertial = part.inertial.moved(R, p)
+            inertials[body] = inertials.get(body, Inertial()) + inertial
+        else:
+            carrier[part.name] = (part.name, np.eye(3), np.zeros(3))
+            inertials[part.name] = part.inertial
+
+    for part in parts:
+        body, R, p = carrier[part.parent]
+        if carrier[part.name][0] == part.name:
+            builder.add_body(
+                part.name,
+                body,
+                part.joint,
+                R=R @ part.R,
+                p=p + R @ part.p,
+                inertial=inertials[part.name],
+                **part.options,
+            )
+    for part in parts:
+        body, R, p = carrier[part.name]
+        if body != part.name:
+            builder.add_frame(part.name, body, R=R, p=p)

@@ -1,0 +1,12 @@
+"""The robot as data: topology, joints, inertial parameters, and how to build it."""
+
+from jaxdyn.model._build import ModelBuilder as ModelBuilder
+from jaxdyn.model._inertial import Inertial as Inertial
+from jaxdyn.model._joints import JOINT_TYPES as JOINT_TYPES
+from jaxdyn.model._joints import JointType as JointType
+from jaxdyn.model._model import Loop as Loop
+from jaxdyn.model._model import Model as Model
+from jaxdyn.model._modules import Lanes as Lanes
+from jaxdyn.model._modules import Modules as Modules
+from jaxdyn.model._topology import DIRECTIONS as DIRECTIONS
+from jaxdyn.model._topology import Topology as Topology

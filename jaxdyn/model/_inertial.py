@@ -1,0 +1,135 @@
+"""Mass, centre of mass and inertia of one body, on the host: solids, sums, checks."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+Vector = tuple[float, float, float] | list[float] | np.ndarray
+
+
+@dataclass(frozen=True)
+class Inertial:
+    """Inertial data of a body: mass, centre of mass, inertia about that centre.
+
+    Adding two of them joins the bodies rigidly.
+    """
+
+    mass: float = 0.0
+    com: np.ndarray = field(default_factory=lambda: np.zeros(3))
+    inertia: np.ndarray = field(default_factory=lambda: np.zeros((3, 3)))
+
+    def __add__(self, other: "Inertial") -> "Inertial":
+        mass = self.mass + other.mass
+        com = (
+            self.com
+            if mass == 0
+            else self.mass / mass * self.com + other.mass / mass * other.com
+        )
+        inertia = np.zeros((3, 3))
+        for part in (self, other):
+            inertia += part.inertia + point_inertia(part.mass, part.com - com)
+        return Inertial(mass, com, inertia)
+
+    def moved(self, R: np.ndarray, p: np.ndarray) -> "Inertial":
+        """The same body seen from a frame in which its own frame has the pose (R, p)."""
+        return Inertial(self.mass, p + R @ self.com, R @ self.inertia @ R.T)
+
+    def scaled(self, mass: float) -> "Inertial":
+        """The same shape with another total mass."""
+        return Inertial(mass, self.com, self.inertia * (mass / self.mass))
+
+    @staticmethod
+    def point(mass: float, com: Vector) -> "Inertial":
+        """A point mass."""
+        return Inertial(mass, np.asarray(com, float), np.zeros((3, 3)))
+
+    @staticmethod
+    def rod(mass: float, start: Vector, end: Vector) -> "Inertial":
+        """A slender uniform rod between two points, without inertia about its line."""
+        start, end = np.asarray(start, float), np.asarray(end, float)
+        return Inertial(mass, (start + end) / 2, point_inertia(mass / 12, end - start))
+
+    @staticmethod
+    def box(mass: float, size: Vector) -> "Inertial":
+        """A uniform box with full edge lengths `size`, centred at the origin."""
+        x, y, z = np.square(np.asarray(size, float))
+        return Inertial(mass, np.zeros(3), mass / 12 * np.diag([y + z, x + z, x + y]))
+
+    @staticmethod
+    def ellipsoid(mass: float, radii: Vector) -> "Inertial":
+        """A uniform ellipsoid with the given half axes; a ball if they are equal."""
+        x, y, z = np.square(np.asarray(radii, float))
+        return Inertial(mass, np.zeros(3), mass / 5 * np.diag([y + z, x + z, x + y]))
+
+    @staticmethod
+    def cylinder(mass: float, radius: float, length: float) -> "Inertial":
+        """A uniform cylinder along z, centred at the origin."""
+        side = mass * (3 * radius**2 + length**2) / 12
+        return Inertial(mass, np.zeros(3), np.diag([side, side, mass * radius**2 / 2]))
+
+    @staticmethod
+    def capsule(mass: float, radius: float, length: float) -> "Inertial":
+        """A uniform capsule along z: a cylinder of `length` between two half balls."""
+        cylinder = mass * length / (length + 4 / 3 * radius)
+        ball = mass - cylinder
+        axial = cylinder * radius**2 / 2 + ball * 2 / 5 * radius**2
+        # half ball: 83/320 m r^2 about its own centre, which lies 3/8 r beyond the disc
+        side = cylinder * (3 * radius**2 + length**2) / 12
+        side += ball * (83 / 320 * radius**2 + (length / 2 + 3 / 8 * radius) ** 2)
+        return Inertial(mass, np.zeros(3), np.diag([side, side, axial]))
+
+    def check(self, body: str, triangle: bool = True) -> None:
+        """Raise a `ValueError` naming `body` if no rigid body has these data.
+
+        A body without mass may still carry inertia, such as a hub that turns about its
+        own axis only: for it the triangle inequality is not asked.
+        """
+        check_finite(body, "mass", self.mass, ())
+        check_finite(body, "com", self.com, (3,))
+        check_finite(body, "inertia", self.inertia, (3, 3))
+        if self.mass < 0:
+            raise ValueError(
+                f"body {body!r}: mass is {self.mass}, expected zero or more: give the mass in kg."
+            )
+        scale = np.abs(self.inertia).max()
+        if np.abs(self.inertia - self.inertia.T).max() > 1e-9 * scale:
+            raise ValueError(
+                f"body {body!r}: inertia {self.inertia.tolist()} is not symmetric: give the "
+                "full tensor, products of inertia with their minus sign on both sides."
+            )
+        low, middle, high = np.linalg.eigvalsh(self.inertia)
+        if low < -1e-9 * scale:
+            raise ValueError(
+                f"body {body!r}: inertia has the negative principal value {low:g}, expected "
+                "zero or more: it must be about the centre of mass, in body axes."
+            )
+        if triangle and self.mass > 0 and low + middle < high * (1 - 1e-6):
+            raise ValueError(
+                f"body {body!r}: principal inertias {low:g}, {middle:g}, {high:g} violate the "
+                "triangle inequality (no principal value may exceed the sum of the other "
+                "two): correct the inertia, or accept it with check_inertia=False."
+            )
+
+
+def point_inertia(mass: float, c: np.ndarray) -> np.ndarray:
+    """The inertia mass (c.c 1 - c cᵀ) of a point mass at `c` about the origin."""
+    return mass * (c @ c * np.eye(3) - np.outer(c, c))
+
+
+def check_finite(
+    body: str, what: str, value: object, shape: tuple[int, ...]
+) -> np.ndarray:
+    """The value as an array, or a `ValueError` naming the body and what is wrong."""
+    try:
+        array = np.asarray(value, float)
+    except (TypeError, ValueError):
+        array = None
+    if array is None or array.shape != shape:
+        wanted = f"{' x '.join(map(str, shape))} numbers" if shape else "one number"
+        raise ValueError(f"body {body!r}: {what} is {value!r}, expected {wanted}.")
+    if not np.isfinite(array).all():
+        raise ValueError(
+            f"body {body!r}: {what} is {array.tolist()}, expected finite numbers: replace NaN "
+            "and infinite entries."
+        )
+    return array

@@ -1,0 +1,175 @@
+"""The `Model` pytree: a robot as static topology and array leaves."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxdyn.model._modules import Modules
+from jaxdyn.model._show import show
+from jaxdyn.model._topology import Topology
+
+
+class Loop(eqx.Module):
+    """A cut joint: a point of one body coincides with a point of another.
+
+    Attributes:
+        body_a, body_b: the two bodies, as indices.
+        p_a, p_b: the point in the axes of each body.
+        axes: the world axes (0, 1, 2) along which the points are held together.
+    """
+
+    p_a: Float[Array, "3"]
+    p_b: Float[Array, "3"]
+    body_a: int = eqx.field(static=True)
+    body_b: int = eqx.field(static=True)
+    axes: tuple[int, ...] = eqx.field(static=True)
+
+
+class Model(eqx.Module):
+    """A tree of rigid bodies, each with one joint to its parent.
+
+    Everything one may fit is an array leaf; everything that decides the structure of a
+    program is in `topology`. Build it with `ModelBuilder`, `from_dict`, `from_dh`,
+    `load_urdf`, `load_mjcf` or `jaxdyn.robots`: they check the data. The conventions
+    stand in docs/conventions.md.
+
+    Attributes:
+        topology: names, parents and joint types.
+        gravity: acceleration of free fall, in world axes.
+        R, p: pose of the joint frame of each body in the body frame of its parent.
+        axis, axis2: directions of the joint in its joint frame; normalised where used.
+        pitch: translation per radian of helical joints, zero for others.
+        mass, com, inertia: of each body, in body axes; inertia about the mass centre.
+        armature: rotor inertia added to the diagonal of the inertia matrix.
+        damping, friction: viscous coefficient and Coulomb force of each joint.
+        stiffness, rest: spring of each joint and the position at which it is free.
+        lower, upper: limits of q; effort, velocity: limits of tau and qd; data only.
+        frame_R, frame_p: pose of each named frame in the body that carries it.
+        loops: cut joints that close kinematic loops.
+    """
+
+    gravity: Float[Array, "3"]
+    R: Float[Array, "n 3 3"]
+    p: Float[Array, "n 3"]
+    axis: Float[Array, "n 3"]
+    axis2: Float[Array, "n 3"]
+    pitch: Float[Array, " n"]
+    mass: Float[Array, " n"]
+    com: Float[Array, "n 3"]
+    inertia: Float[Array, "n 3 3"]
+    armature: Float[Array, " nv"]
+    damping: Float[Array, " nv"]
+    friction: Float[Array, " nv"]
+    stiffness: Float[Array, " nv"]
+    rest: Float[Array, " nq"]
+    lower: Float[Array, " nq"]
+    upper: Float[Array, " nq"]
+    effort: Float[Array, " nv"]
+    velocity: Float[Array, " nv"]
+    frame_R: Float[Array, "frames 3 3"]
+    frame_p: Float[Array, "frames 3"]
+    loops: tuple[Loop, ...]
+    topology: Topology = eqx.field(static=True)
+
+    @property
+    def name(self) -> str:
+        """The name of the robot."""
+        return self.topology.name
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the bodies."""
+        return self.topology.names
+
+    @property
+    def joint_names(self) -> tuple[str, ...]:
+        """The names of the joints; joint i moves body i."""
+        return self.topology.joint_names
+
+    @property
+    def joints(self) -> tuple[str, ...]:
+        """The joint type of each body."""
+        return self.topology.joints
+
+    @property
+    def parents(self) -> tuple[int, ...]:
+        """The parent of each body, -1 for the world."""
+        return self.topology.parents
+
+    @property
+    def frame_names(self) -> tuple[str, ...]:
+        """The names of the frames fixed to bodies, such as a tool."""
+        return self.topology.frame_names
+
+    @property
+    def frame_bodies(self) -> tuple[int, ...]:
+        """The body that carries each frame, -1 for the world."""
+        return self.topology.frame_bodies
+
+    @property
+    def n(self) -> int:
+        """The number of bodies."""
+        return len(self.topology.names)
+
+    @property
+    def nq(self) -> int:
+        """The number of position coordinates."""
+        return self.topology.nq
+
+    @property
+    def nv(self) -> int:
+        """The number of velocity coordinates (degrees of freedom)."""
+        return self.topology.nv
+
+    @property
+    def modules(self) -> Modules:
+        """The kinematic modules of the tree, [Shah] section 1."""
+        return self.topology.modules
+
+    @property
+    def dtype(self) -> Any:
+        """The floating-point type of the leaves."""
+        return self.mass.dtype
+
+    def astype(self, dtype: Any) -> "Model":
+        """The same model with all leaves in another floating-point type."""
+        return jax.tree.map(lambda leaf: leaf.astype(dtype), self)
+
+    def body(self, body: str | int) -> int:
+        """The index of a body given by name or index."""
+        if isinstance(body, str):
+            if body not in self.names:
+                raise ValueError(
+                    f"model {self.name!r} has no body {body!r}, expected one of: "
+                    f"{', '.join(self.names)}."
+                )
+            return self.names.index(body)
+        if not 0 <= body < self.n:
+            raise ValueError(
+                f"model {self.name!r} has no body {body}, expected a name or an index from 0 "
+                f"to {self.n - 1}."
+            )
+        return int(body)
+
+    def q_slice(self, body: str | int) -> slice:
+        """Where the position coordinates of a body's joint stand in q."""
+        i = self.body(body)
+        return slice(self.topology.q_start[i], self.topology.q_start[i + 1])
+
+    def v_slice(self, body: str | int) -> slice:
+        """Where the velocity coordinates of a body's joint stand in qd, qdd and tau."""
+        i = self.body(body)
+        return slice(self.topology.v_start[i], self.topology.v_start[i + 1])
+
+    def __repr__(self) -> str:
+        values = None
+        if not any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(self)):
+            if self.mass.ndim == 1:
+                values = {
+                    k: np.asarray(getattr(self, k))
+                    for k in ("mass", "gravity", "axis", "axis2", "pitch")
+                }
+        return show(self.topology, values, len(self.loops))

@@ -1,0 +1,128 @@
+"""Two cuts of a tree: the kinematic modules of the papers and the lanes that run.
+
+Host side and pure NumPy: nothing here is traced.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True, repr=False)
+class Modules:
+    """The kinematic modules of a tree, [Shah] section 1.
+
+    A module is a serial piece of the tree; its children start at its last body.
+
+    Attributes:
+        bodies: for each module the names of its bodies, base to tip.
+        parents: for each module the number of its parent module, -1 for the base.
+    """
+
+    bodies: tuple[tuple[str, ...], ...]
+    parents: tuple[int, ...]
+
+    def __len__(self) -> int:
+        return len(self.bodies)
+
+    def __repr__(self) -> str:
+        rows = []
+        for i, (names, parent) in enumerate(
+            zip(self.bodies, self.parents, strict=True)
+        ):
+            source = f"M{parent + 1}" if parent >= 0 else "base"
+            rows.append(f"M{i + 1} (from {source}): {', '.join(names)}")
+        return "\n".join(rows)
+
+
+def cut_modules(parents: tuple[int, ...], names: tuple[str, ...]) -> Modules:
+    """The modules of a tree, numbered in the order of their first bodies."""
+    children = np.bincount([p for p in parents if p >= 0], minlength=len(parents))
+    module_of: list[int] = []
+    bodies: list[list[str]] = []
+    module_parents: list[int] = []
+    for i, p in enumerate(parents):
+        if p >= 0 and children[p] == 1:
+            module_of.append(module_of[p])
+            bodies[module_of[p]].append(names[i])
+        else:
+            module_of.append(len(bodies))
+            bodies.append([names[i]])
+            module_parents.append(module_of[p] if p >= 0 else -1)
+    return Modules(tuple(map(tuple, bodies)), tuple(module_parents))
+
+
+@dataclass(frozen=True, eq=False)
+class Level:
+    """Paths of a tree that run side by side.
+
+    Attributes:
+        index: [length, lanes] the node at each place; one more than the last node where
+            a lane is shorter than the longest.
+        row, lane: for each lane the place, in the level before, of the node to which its
+            first node is attached; None at the first level, which hangs on the world.
+    """
+
+    index: np.ndarray
+    row: np.ndarray | None
+    lane: np.ndarray | None
+
+
+@dataclass(frozen=True, eq=False)
+class Lanes:
+    """A tree cut into heavy paths, level by level.
+
+    Each node continues into its child with the largest subtree; other children start a
+    path of the next level. A step down a level at least halves the subtree, so a tree
+    of n nodes has at most 1 + log2(n) levels.
+
+    Attributes:
+        levels: the levels, base first.
+        size: the number of nodes.
+        place: for each node its place in the concatenation of all flattened levels.
+    """
+
+    levels: tuple[Level, ...]
+    size: int
+    place: np.ndarray
+
+
+def cut_lanes(parents: np.ndarray) -> Lanes:
+    """The lanes of the tree in which node i hangs on node `parents[i]` < i, or on -1."""
+    n = len(parents)
+    size = np.ones(n, int)
+    for i in range(n - 1, -1, -1):
+        if parents[i] >= 0:
+            size[parents[i]] += size[i]
+    heavy = np.full(n + 1, -1)
+    for i in range(n):  # the last entry of `heavy` stands for the world, which has none
+        p = parents[i]
+        if p >= 0 and (heavy[p] < 0 or size[i] > size[heavy[p]]):
+            heavy[p] = i
+
+    levels: list[Level] = []
+    where: dict[int, tuple[int, int]] = {}
+    heads = [i for i in range(n) if parents[i] < 0]
+    while heads:
+        paths = [_path(head, heavy) for head in heads]
+        index = np.full((max(map(len, paths)), len(paths)), n)
+        for lane, path in enumerate(paths):
+            index[: len(path), lane] = path
+        row = lane = None
+        if levels:
+            row, lane = np.array([where[parents[head]] for head in heads]).T
+        levels.append(Level(index, row, lane))
+        where = {i: (r, c) for c, path in enumerate(paths) for r, i in enumerate(path)}
+        heads = [i for i in range(n) if parents[i] in where and heavy[parents[i]] != i]
+
+    flat = np.concatenate([level.index.ravel() for level in levels])
+    place = np.zeros(n + 1, int)
+    place[flat] = np.arange(flat.size)
+    return Lanes(tuple(levels), n, place[:n])
+
+
+def _path(head: int, heavy: np.ndarray) -> list[int]:
+    path = [head]
+    while heavy[path[-1]] >= 0:
+        path.append(int(heavy[path[-1]]))
+    return path

@@ -1,0 +1,84 @@
+"""A model as text: its tree, joints, masses and conventions."""
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from jaxdyn.model._topology import Topology
+
+CONVENTIONS = (
+    "SI units, radians. q and qd follow body order. Six-vectors: linear part first. "
+    "Quaternions: x, y, z, w.\n"
+    "Spherical and free rates are in body axes. Results for bodies are in world axes, "
+    "at the body origin."
+)
+MAX_ROWS = 60
+
+
+def show(
+    topology: Topology, values: Mapping[str, np.ndarray] | None, loops: int
+) -> str:
+    """The text of `repr(model)`; without `values` (traced or batched) only its structure."""
+    t = topology
+    head = f"Model {t.name!r}: {_count(len(t.names), 'body', 'bodies')}, nq = {t.nq}, nv = {t.nv}"
+    if values is not None:
+        head += f", mass {values['mass'].sum():.6g} kg, gravity {_vector(values['gravity'])}"
+    rows = [(label, i) for label, i in _tree(t)]
+    width = max(len(label) for label, _ in rows[:MAX_ROWS])
+    lines = [head, t.base]
+    for label, i in rows[:MAX_ROWS]:
+        line = f"{label:<{width}}  {_joint(t, i, values):<34}  {_place(t, i):<9}"
+        if values is not None:
+            line += f"  {values['mass'][i]:.6g} kg"
+        lines.append(line.rstrip())
+    if len(rows) > MAX_ROWS:
+        lines.append(f"... {len(rows) - MAX_ROWS} more bodies")
+    if loops:
+        lines.append(f"closed by {_count(loops, 'loop', 'loops')}")
+    return "\n".join([*lines, CONVENTIONS])
+
+
+def _tree(t: Topology) -> list[tuple[str, int]]:
+    """The label of each body, depth first; only branches are indented."""
+    children: dict[int, list[int]] = {i: [] for i in range(-1, len(t.names))}
+    for i, p in enumerate(t.parents):
+        children[p].append(i)
+    rows: list[tuple[str, int]] = []
+    stack = [(i, "", i == children[-1][-1]) for i in reversed(children[-1])]
+    while stack:
+        i, indent, last = stack.pop()
+        rows.append((f"{indent}{'└' if last else '├'} {t.names[i]}", i))
+        below = children[i]
+        if len(below) == 1 and last:
+            stack.append((below[0], indent, True))
+        else:
+            deeper = indent + ("  " if last else "│ ")
+            stack += [(j, deeper, j == below[-1]) for j in reversed(below)]
+    return rows
+
+
+def _joint(t: Topology, i: int, values: Mapping[str, np.ndarray] | None) -> str:
+    text = t.joints[i]
+    axes = t.types[i].axes
+    if values is not None and axes:
+        text += " " + _vector(values["axis"][i])
+        if axes == 2:
+            text += " " + _vector(values["axis2"][i])
+        if values["pitch"][i]:
+            text += f" pitch {values['pitch'][i]:.4g}"
+    return text
+
+
+def _place(t: Topology, i: int) -> str:
+    start, end = t.q_start[i], t.q_start[i + 1]
+    if start == end:
+        return ""
+    return f"q[{start}]" if end == start + 1 else f"q[{start}:{end}]"
+
+
+def _vector(v: np.ndarray) -> str:
+    return "(" + ", ".join(f"{float(x) + 0.0:.4g}" for x in v) + ")"
+
+
+def _count(n: int, one: str, many: str) -> str:
+    return f"{n} {one if n == 1 else many}"

@@ -1,0 +1,192 @@
+"""What decides the structure of a program: names, parents, joint types, tables."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from jaxdyn.model._joints import JOINT_TYPES, JointType
+from jaxdyn.model._modules import Lanes, Modules, cut_lanes, cut_modules
+
+
+@dataclass(frozen=True, eq=False)
+class Steps:
+    """Index tables of the elementary steps; one entry per step, host side.
+
+    An index equal to the length of the array it points into means "none".
+
+    Attributes:
+        body: the body to which the step belongs.
+        parent: the step before it, -1 for the world.
+        first: whether it is the first step of its joint.
+        direction: the row of the direction table (see `DIRECTIONS`).
+        turn, slide: rotation and translation per unit rate; `pitched` marks the steps
+            whose translation is the pitch of the joint instead.
+        q: the coordinate that moves the step.
+        v: the velocity coordinate that drives it.
+        last: for each *body* its last step, which carries its frame and its mass.
+    """
+
+    body: np.ndarray
+    parent: np.ndarray
+    first: np.ndarray
+    direction: np.ndarray
+    turn: np.ndarray
+    slide: np.ndarray
+    pitched: np.ndarray
+    q: np.ndarray
+    v: np.ndarray
+    last: np.ndarray
+
+
+DIRECTIONS = ("axis", "axis2", "axis3", "x", "y", "z")
+
+
+class Topology:
+    """The static part of a model: hashable, compared by content, shared by copies."""
+
+    def __init__(
+        self,
+        name: str,
+        base: str,
+        names: tuple[str, ...],
+        joint_names: tuple[str, ...],
+        parents: tuple[int, ...],
+        joints: tuple[str, ...],
+        frame_names: tuple[str, ...] = (),
+        frame_bodies: tuple[int, ...] = (),
+    ):
+        self.name = name
+        self.base = base
+        self.names = names
+        self.joint_names = joint_names
+        self.parents = parents
+        self.joints = joints
+        self.frame_names = frame_names
+        self.frame_bodies = frame_bodies
+        self._key = tuple(vars(self).values())
+        self._hash = hash(self._key)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    def __eq__(self, other: Any) -> bool:
+        if self is other:
+            return True
+        return isinstance(other, Topology) and self._key == other._key
+
+    @property
+    def types(self) -> tuple[JointType, ...]:
+        """The joint type of each body."""
+        return tuple(JOINT_TYPES[joint] for joint in self.joints)
+
+    @cached_property
+    def q_start(self) -> tuple[int, ...]:
+        """Where each body's coordinates start in q; one more entry for the end."""
+        return tuple(int(i) for i in np.cumsum([0, *(t.nq for t in self.types)]))
+
+    @cached_property
+    def v_start(self) -> tuple[int, ...]:
+        """Where each body's coordinates start in qd; one more entry for the end."""
+        return tuple(int(i) for i in np.cumsum([0, *(t.nv for t in self.types)]))
+
+    @property
+    def nq(self) -> int:
+        """The number of position coordinates."""
+        return self.q_start[-1]
+
+    @property
+    def nv(self) -> int:
+        """The number of velocity coordinates (degrees of freedom)."""
+        return self.v_start[-1]
+
+    @cached_property
+    def modules(self) -> Modules:
+        """The kinematic modules of the tree."""
+        return cut_modules(self.parents, self.names)
+
+    @cached_property
+    def steps(self) -> Steps:
+        """The elementary steps of all joints, in body order."""
+        rows, last = [], []
+        for i, joint in enumerate(self.types):
+            for k, step in enumerate(joint.steps):
+                moved = joint.nv > 0 and joint.quaternion is None
+                first_parent = last[self.parents[i]] if self.parents[i] >= 0 else -1
+                rows.append(
+                    (
+                        i,
+                        first_parent if k == 0 else len(rows) - 1,
+                        k == 0,
+                        DIRECTIONS.index(step.direction),
+                        step.turn,
+                        step.slide if isinstance(step.slide, int) else 0,
+                        step.slide == "pitch",
+                        self.q_start[i] + k if moved else self.nq,
+                        self.v_start[i] + k if joint.nv else self.nv,
+                    )
+                )
+            last.append(len(rows) - 1)
+        return Steps(
+            *(np.array(column) for column in zip(*rows, strict=True)), np.array(last)
+        )
+
+    @cached_property
+    def lanes(self) -> Lanes:
+        """The elementary steps as lanes."""
+        return cut_lanes(self.steps.parent)
+
+    def _table(self, start: str, width: int) -> np.ndarray:
+        rows = [
+            (i, np.arange(width) + self.q_start[i] + getattr(t, start))
+            for i, t in enumerate(self.types)
+            if getattr(t, start) is not None
+        ]
+        return np.array([row for _, row in rows], int).reshape(-1, width)
+
+    @cached_property
+    def quaternion_bodies(self) -> np.ndarray:
+        """The bodies whose joint has a quaternion."""
+        return np.array(
+            [i for i, t in enumerate(self.types) if t.quaternion is not None], int
+        )
+
+    @cached_property
+    def quaternion_q(self) -> np.ndarray:
+        """[quaternions, 4] the places of all quaternions in q."""
+        return self._table("quaternion", 4)
+
+    @cached_property
+    def quaternion_v(self) -> np.ndarray:
+        """[quaternions, 3] the places of their angular velocities in qd."""
+        ends = np.array([self.v_start[i + 1] for i in self.quaternion_bodies], int)
+        return ends[:, None] + np.arange(-3, 0)
+
+    @cached_property
+    def free_bodies(self) -> np.ndarray:
+        """The bodies whose joint has a displacement in space."""
+        return np.array(
+            [i for i, t in enumerate(self.types) if t.position is not None], int
+        )
+
+    @cached_property
+    def position_q(self) -> np.ndarray:
+        """[free joints, 3] the places of all displacements in q."""
+        return self._table("position", 3)
+
+    @cached_property
+    def position_v(self) -> np.ndarray:
+        """[free joints, 3] the places of their linear velocities in qd."""
+        starts = np.array([self.v_start[i] for i in self.free_bodies], int)
+        return starts[:, None] + np.arange(3)
+
+    @cached_property
+    def plain_q(self) -> np.ndarray:
+        """The coordinates that are simply added to; `plain_v` are their rates."""
+        return self.steps.q[self.steps.q < self.nq]
+
+    @cached_property
+    def plain_v(self) -> np.ndarray:
+        """The velocity coordinates that are rates of `plain_q`."""
+        return self.steps.v[self.steps.q < self.nq]

@@ -1,0 +1,101 @@
+"""Rigid and articulated inertia about the origin of a body: shift, rotate, apply."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+
+from jaxdyn.spatial._vec3 import (
+    Mat3,
+    Scalar,
+    Sym3,
+    Vec3,
+    cross,
+    cross_columns,
+    outer,
+    similarity,
+    skew,
+    skew_square,
+    square,
+    symmetric,
+)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class RigidInertia:
+    """Mass `m`, first moment `h` = m c and inertia `I`, both about the origin."""
+
+    m: Scalar
+    h: Vec3
+    I: Sym3
+
+    @staticmethod
+    def about_center(m: Scalar, c: Vec3, I_c: Sym3) -> "RigidInertia":
+        """The inertia of mass `m` at `c` with `I_c` about the centre of mass."""
+        return RigidInertia(m, c * m, I_c + skew_square(c, m))
+
+    def __add__(self, other: "RigidInertia") -> "RigidInertia":
+        return RigidInertia(self.m + other.m, self.h + other.h, self.I + other.I)
+
+    def apply(self, v: Vec3, w: Vec3) -> tuple[Vec3, Vec3]:
+        """Force and moment (or momenta) f = m v + w x h, n = I w + h x v."""
+        return v * self.m + cross(w, self.h), self.I @ w + cross(self.h, v)
+
+    def shift(self, a: Vec3) -> "RigidInertia":
+        """The same body about a new origin, from which the old one is at `a`."""
+        h = self.h + a * self.m
+        # I' = I - skew(a) skew(h) - skew(h') skew(a)
+        y = cross_columns(a, skew(h + self.h)) * (-0.5)
+        return RigidInertia(self.m, h, self.I + symmetric(y))
+
+    def rotate(self, r: Mat3) -> "RigidInertia":
+        """The same body in axes turned by `r`."""
+        return RigidInertia(self.m, r @ self.h, similarity(r, self.I))
+
+    def articulated(self) -> "ArticulatedInertia":
+        """The same map as a 6 x 6 matrix in blocks."""
+        return ArticulatedInertia(Sym3.diagonal(self.m), -skew(self.h), self.I)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class ArticulatedInertia:
+    """The symmetric 6 x 6 map f = A v + B w, n = Bᵀ v + D w, linear part first."""
+
+    A: Sym3
+    B: Mat3
+    D: Sym3
+
+    @staticmethod
+    def zero(dtype: Any) -> "ArticulatedInertia":
+        """The zero map, of scalars with the given dtype."""
+        o = Vec3.zero(dtype)
+        return ArticulatedInertia(Sym3.zero(dtype), Mat3(o, o, o), Sym3.zero(dtype))
+
+    def __add__(self, other: "ArticulatedInertia") -> "ArticulatedInertia":
+        return ArticulatedInertia(self.A + other.A, self.B + other.B, self.D + other.D)
+
+    def apply(self, v: Vec3, w: Vec3) -> tuple[Vec3, Vec3]:
+        """Force and moment f = A v + B w, n = Bᵀ v + D w."""
+        return self.A @ v + self.B @ w, self.B.T @ v + self.D @ w
+
+    def shift(self, a: Vec3) -> "ArticulatedInertia":
+        """The same map about a new origin, from which the old one is at `a`.
+
+        B' = B - A skew(a), D' = D + Y + Yᵀ with Y = skew(a) (B - A skew(a) / 2).
+        """
+        A_a = -cross_columns(a, self.A.mat()).T
+        y = cross_columns(a, self.B - A_a * 0.5)
+        return ArticulatedInertia(self.A, self.B - A_a, self.D + symmetric(y))
+
+    def rotate(self, r: Mat3) -> "ArticulatedInertia":
+        """The same map in axes turned by `r`."""
+        B = r @ self.B @ r.T
+        return ArticulatedInertia(similarity(r, self.A), B, similarity(r, self.D))
+
+    def minus_square(self, f: Vec3, n: Vec3, s: Scalar) -> "ArticulatedInertia":
+        """The map less the symmetric dyad s [f; n] [f; n]ᵀ."""
+        g = f * s
+        B = self.B - outer(g, n)
+        return ArticulatedInertia(self.A - square(f, s), B, self.D - square(n, s))

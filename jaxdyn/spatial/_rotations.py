@@ -1,0 +1,127 @@
+"""Rotations: about an axis, unit quaternions, exponential and logarithm.
+
+Every function here is smooth where the rotation it describes is smooth: the
+derivatives at angle zero and at the identity quaternion are exact, of second order too.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from jaxdyn.spatial._vec3 import Mat3, Scalar, Vec3, cross, dot, skew, square
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Quaternion:
+    """A quaternion with vector part `x, y, z` and scalar part `w`."""
+
+    x: Scalar
+    y: Scalar
+    z: Scalar
+    w: Scalar
+
+    @property
+    def v(self) -> Vec3:
+        """The vector part."""
+        return Vec3(self.x, self.y, self.z)
+
+    def __matmul__(self, other: "Quaternion") -> "Quaternion":
+        """The product: the rotation `other` first, then this one, in fixed axes."""
+        a, b = self, other
+        v = a.v * b.w + b.v * a.w + cross(a.v, b.v)
+        return Quaternion(v.x, v.y, v.z, a.w * b.w - dot(a.v, b.v))
+
+    @property
+    def T(self) -> "Quaternion":
+        """The conjugate: the inverse rotation of a unit quaternion."""
+        return Quaternion(-self.x, -self.y, -self.z, self.w)
+
+    def unit(self) -> "Quaternion":
+        """This quaternion divided by its length."""
+        s = jax.lax.rsqrt(dot(self.v, self.v) + self.w * self.w)
+        return Quaternion(self.x * s, self.y * s, self.z * s, self.w * s)
+
+    def matrix(self) -> Mat3:
+        """The rotation matrix 1 + 2 w skew(v) + 2 skew(v)² of a unit quaternion."""
+        v, w = self.v, self.w
+        u = v + v
+        p = square(v, 2)
+        wx, wy, wz = w * u.x, w * u.y, w * u.z
+        return Mat3(
+            Vec3(1 - p.yy - p.zz, p.xy + wz, p.xz - wy),
+            Vec3(p.xy - wz, 1 - p.xx - p.zz, p.yz + wx),
+            Vec3(p.xz + wy, p.yz - wx, 1 - p.xx - p.yy),
+        )
+
+    @staticmethod
+    def of(a: Float[Array, "... 4"]) -> "Quaternion":
+        """The quaternion whose x, y, z, w are the last axis of `a`."""
+        return Quaternion(a[..., 0], a[..., 1], a[..., 2], a[..., 3])
+
+    def array(self) -> Float[Array, "... 4"]:
+        """The components x, y, z, w stacked along a new last axis."""
+        return jnp.stack([self.x, self.y, self.z, self.w], axis=-1)
+
+
+def turn_z(r: Mat3, c: Scalar, s: Scalar) -> Mat3:
+    """The product R Rz with c and s the cosine and sine: 12 multiplications."""
+    return Mat3(r.x * c + r.y * s, r.y * c - r.x * s, r.z)
+
+
+def axis_angle(u: Vec3, angle: Scalar) -> Mat3:
+    """The rotation by `angle` about the unit vector `u` (Rodrigues)."""
+    c, s = jnp.cos(angle), jnp.sin(angle)
+    return Mat3.identity(c.dtype) * c + skew(u) * s + square(u, 1 - c).mat()
+
+
+def frame_along(u: Vec3) -> Mat3:
+    """A rotation whose third column is the direction of `u`, the identity for u = z.
+
+    Which one is chosen jumps where u_z changes sign; its third column does not.
+    """
+    u = u * jax.lax.rsqrt(dot(u, u))
+    sign = jnp.where(u.z < 0, -1, 1).astype(u.z.dtype)
+    a = -1 / (sign + u.z)
+    b = u.x * u.y * a
+    return Mat3(
+        Vec3(1 + sign * u.x * u.x * a, sign * b, -sign * u.x),
+        Vec3(b, sign + u.y * u.y * a, -u.y),
+        u,
+    )
+
+
+def exp(d: Vec3) -> Quaternion:
+    """The unit quaternion of the rotation by the vector `d` (axis times angle)."""
+    x = dot(d, d)
+    small = x < 1e-2
+    angle = jnp.sqrt(jnp.where(small, 1, x))
+    series = _horner(x, (1 / 2, -1 / 48, 1 / 3840, -1 / 645120, 1 / 185794560))
+    v = d * jnp.where(small, series, jnp.sin(angle / 2) / angle)
+    series = _horner(x, (1, -1 / 8, 1 / 384, -1 / 46080, 1 / 10321920, -1 / 3715891200))
+    return Quaternion(v.x, v.y, v.z, jnp.where(small, series, jnp.cos(angle / 2)))
+
+
+def log(a: Quaternion) -> Vec3:
+    """The rotation vector of a unit quaternion, of length at most pi."""
+    sign = jnp.where(a.w < 0, -1, 1).astype(a.w.dtype)
+    v, w = a.v * sign, a.w * sign
+    x = dot(v, v)
+    small = x < 1e-3
+    t = jnp.where(small, x, 0) / jnp.where(small, w * w, 1)
+    series = _horner(t, (2, -2 / 3, 2 / 5, -2 / 7, 2 / 9, -2 / 11)) / jnp.where(
+        small, w, 1
+    )
+    n = jnp.sqrt(jnp.where(small, 1, x))
+    return v * jnp.where(small, series, 2 * jnp.arctan2(n, w) / n)
+
+
+def _horner(x: Scalar, coefficients: tuple[float, ...]) -> Any:
+    """The polynomial in `x` with the given coefficients, lowest power first."""
+    result = jnp.full_like(x, coefficients[-1])
+    for c in coefficients[-2::-1]:
+        result = result * x + c
+    return result
