@@ -11,7 +11,7 @@ from jaxdyn.model._joints import JOINT_TYPES, JointType
 from jaxdyn.model._model import Loop, Model
 from jaxdyn.model._topology import Topology
 
-Numbers = float | Sequence[Any] | np.ndarray
+Numbers = float | int | Sequence[Any] | np.ndarray
 
 _DOF_EFFECTS = ("armature", "damping", "friction", "stiffness")
 _DOF_LIMITS = ("effort", "velocity")
@@ -54,7 +54,7 @@ class ModelBuilder:
         *,
         axis: Numbers | None = None,
         axis2: Numbers | None = None,
-        pitch: float | None = None,
+        pitch: float | int | None = None,
         R: Numbers | None = None,
         p: Numbers = (0.0, 0.0, 0.0),
         inertial: Inertial | None = None,
@@ -302,7 +302,7 @@ def _rotation(name: str, value: Numbers) -> np.ndarray:
     return u @ vt
 
 
-def _pitch(name: str, joint: str, pitch: float | None) -> float:
+def _pitch(name: str, joint: str, pitch: float | int | None) -> float:
     if joint == "helical":
         if pitch is None:
             raise ValueError(

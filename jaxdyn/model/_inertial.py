@@ -14,17 +14,15 @@ class Inertial:
     Adding two of them joins the bodies rigidly.
     """
 
-    mass: float = 0.0
+    mass: float | int = 0.0
     com: np.ndarray = field(default_factory=lambda: np.zeros(3))
     inertia: np.ndarray = field(default_factory=lambda: np.zeros((3, 3)))
 
     def __add__(self, other: "Inertial") -> "Inertial":
         mass = self.mass + other.mass
-        com = (
-            self.com
-            if mass == 0
-            else self.mass / mass * self.com + other.mass / mass * other.com
-        )
+        com = np.zeros(3)
+        if mass:
+            com = self.mass / mass * self.com + other.mass / mass * other.com
         inertia = np.zeros((3, 3))
         for part in (self, other):
             inertia += part.inertia + point_inertia(part.mass, part.com - com)
@@ -39,36 +37,36 @@ class Inertial:
         return Inertial(mass, self.com, self.inertia * (mass / self.mass))
 
     @staticmethod
-    def point(mass: float, com: Vector) -> "Inertial":
+    def point(mass: float | int, com: Vector) -> "Inertial":
         """A point mass."""
         return Inertial(mass, np.asarray(com, float), np.zeros((3, 3)))
 
     @staticmethod
-    def rod(mass: float, start: Vector, end: Vector) -> "Inertial":
+    def rod(mass: float | int, start: Vector, end: Vector) -> "Inertial":
         """A slender uniform rod between two points, without inertia about its line."""
         start, end = np.asarray(start, float), np.asarray(end, float)
         return Inertial(mass, (start + end) / 2, point_inertia(mass / 12, end - start))
 
     @staticmethod
-    def box(mass: float, size: Vector) -> "Inertial":
+    def box(mass: float | int, size: Vector) -> "Inertial":
         """A uniform box with full edge lengths `size`, centred at the origin."""
         x, y, z = np.square(np.asarray(size, float))
         return Inertial(mass, np.zeros(3), mass / 12 * np.diag([y + z, x + z, x + y]))
 
     @staticmethod
-    def ellipsoid(mass: float, radii: Vector) -> "Inertial":
+    def ellipsoid(mass: float | int, radii: Vector) -> "Inertial":
         """A uniform ellipsoid with the given half axes; a ball if they are equal."""
         x, y, z = np.square(np.asarray(radii, float))
         return Inertial(mass, np.zeros(3), mass / 5 * np.diag([y + z, x + z, x + y]))
 
     @staticmethod
-    def cylinder(mass: float, radius: float, length: float) -> "Inertial":
+    def cylinder(mass: float | int, radius: float, length: float) -> "Inertial":
         """A uniform cylinder along z, centred at the origin."""
         side = mass * (3 * radius**2 + length**2) / 12
         return Inertial(mass, np.zeros(3), np.diag([side, side, mass * radius**2 / 2]))
 
     @staticmethod
-    def capsule(mass: float, radius: float, length: float) -> "Inertial":
+    def capsule(mass: float | int, radius: float, length: float) -> "Inertial":
         """A uniform capsule along z: a cylinder of `length` between two half balls."""
         cylinder = mass * length / (length + 4 / 3 * radius)
         ball = mass - cylinder
@@ -111,7 +109,7 @@ class Inertial:
             )
 
 
-def point_inertia(mass: float, c: np.ndarray) -> np.ndarray:
+def point_inertia(mass: float | int, c: np.ndarray) -> np.ndarray:
     """The inertia mass (c.c 1 - c cᵀ) of a point mass at `c` about the origin."""
     return mass * (c @ c * np.eye(3) - np.outer(c, c))
 

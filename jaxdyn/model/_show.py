@@ -23,7 +23,7 @@ def show(
     head = f"Model {t.name!r}: {_count(len(t.names), 'body', 'bodies')}, nq = {t.nq}, nv = {t.nv}"
     if values is not None:
         head += f", mass {values['mass'].sum():.6g} kg, gravity {_vector(values['gravity'])}"
-    rows = [(label, i) for label, i in _tree(t)]
+    rows = _tree(t)
     width = max(len(label) for label, _ in rows[:MAX_ROWS])
     lines = [head, t.base]
     for label, i in rows[:MAX_ROWS]:
@@ -39,21 +39,22 @@ def show(
 
 
 def _tree(t: Topology) -> list[tuple[str, int]]:
-    """The label of each body, depth first; only branches are indented."""
+    """The label of each body, depth first: a module below its parent module."""
     children: dict[int, list[int]] = {i: [] for i in range(-1, len(t.names))}
     for i, p in enumerate(t.parents):
         children[p].append(i)
     rows: list[tuple[str, int]] = []
-    stack = [(i, "", i == children[-1][-1]) for i in reversed(children[-1])]
+    stack = [(i, "", "└ " if i == children[-1][-1] else "├ ") for i in children[-1][::-1]]
     while stack:
-        i, indent, last = stack.pop()
-        rows.append((f"{indent}{'└' if last else '├'} {t.names[i]}", i))
+        i, indent, sign = stack.pop()
+        rows.append((indent + sign + t.names[i], i))
+        rest = "│ " if sign in ("├ ", "│ ") else "  "
         below = children[i]
-        if len(below) == 1 and last:
-            stack.append((below[0], indent, True))
+        if len(below) == 1:
+            stack.append((below[0], indent, rest))
         else:
-            deeper = indent + ("  " if last else "│ ")
-            stack += [(j, deeper, j == below[-1]) for j in reversed(below)]
+            for j in reversed(below):
+                stack.append((j, indent + rest, "└ " if j == below[-1] else "├ "))
     return rows
 
 

@@ -76,7 +76,7 @@ class Topology:
             return True
         return isinstance(other, Topology) and self._key == other._key
 
-    @property
+    @cached_property
     def types(self) -> tuple[JointType, ...]:
         """The joint type of each body."""
         return tuple(JOINT_TYPES[joint] for joint in self.joints)
@@ -137,13 +137,21 @@ class Topology:
         """The elementary steps as lanes."""
         return cut_lanes(self.steps.parent)
 
+    def support(self, body: int) -> np.ndarray:
+        """The steps that move a body, tip to base."""
+        steps, step = [], int(self.steps.last[body])
+        while step >= 0:
+            steps.append(step)
+            step = int(self.steps.parent[step])
+        return np.array(steps)
+
     def _table(self, start: str, width: int) -> np.ndarray:
-        rows = [
-            (i, np.arange(width) + self.q_start[i] + getattr(t, start))
+        starts = [
+            self.q_start[i] + getattr(t, start)
             for i, t in enumerate(self.types)
             if getattr(t, start) is not None
         ]
-        return np.array([row for _, row in rows], int).reshape(-1, width)
+        return np.array(starts, int)[:, None] + np.arange(width)
 
     @cached_property
     def quaternion_bodies(self) -> np.ndarray:

@@ -1,0 +1,87 @@
+"""Configurations as points of a manifold: steps, differences, samples."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float, PRNGKeyArray, UInt32
+
+from jaxdyn.algorithms._arguments import arguments
+from jaxdyn.model import Model
+from jaxdyn.spatial import Quaternion, Vec3, exp, log
+
+
+def neutral(model: Model) -> Float[Array, " nq"]:
+    """The configuration with all coordinates zero and all quaternions the identity."""
+    q = np.zeros(model.nq)
+    q[model.topology.quaternion_q[:, 3]] = 1.0
+    return jnp.asarray(q, model.dtype)
+
+
+def integrate(
+    model: Model, q: Float[Array, " nq"], d: Float[Array, " nv"]
+) -> Float[Array, " nq"]:
+    """The configuration reached from `q` by the tangent step `d`, such as qd times dt.
+
+    Coordinates add. A quaternion is multiplied by exp(d), a free position moves by R d:
+    both steps are in body axes, as qd is. The new quaternions are of unit length.
+    """
+    model, q, d = arguments(model, q=q, d=d)
+    t = model.topology
+    result = q.at[t.plain_q].add(d[t.plain_v])
+    if t.quaternion_q.size:
+        turned = Quaternion.of(q[t.quaternion_q]).unit() @ exp(
+            Vec3.of(d[t.quaternion_v])
+        )
+        result = result.at[t.quaternion_q].set(turned.unit().array())
+    if t.position_q.size:
+        moved = _free_rotation(model, q) @ Vec3.of(d[t.position_v])
+        result = result.at[t.position_q].add(moved.array())
+    return result
+
+
+def difference(
+    model: Model, q0: Float[Array, " nq"], q1: Float[Array, " nq"]
+) -> Float[Array, " nv"]:
+    """The shortest tangent step from `q0` to `q1`, the inverse of `integrate`."""
+    model, q0, q1 = arguments(model, q0=q0, q1=q1)
+    t = model.topology
+    d = jnp.zeros(model.nv, q0.dtype)
+    d = d.at[t.plain_v].set(q1[t.plain_q] - q0[t.plain_q])
+    if t.quaternion_q.size:
+        a, b = (Quaternion.of(q[t.quaternion_q]).unit() for q in (q0, q1))
+        d = d.at[t.quaternion_v].set(log(a.T @ b).array())
+    if t.position_q.size:
+        moved = _free_rotation(model, q0).T @ Vec3.of((q1 - q0)[t.position_q])
+        d = d.at[t.position_v].set(moved.array())
+    return d
+
+
+def random_configuration(
+    model: Model, key: PRNGKeyArray | UInt32[Array, "2"]
+) -> Float[Array, " nq"]:
+    """A random configuration within the limits of the joints.
+
+    Coordinates are uniform between their limits, or between -pi and pi (angles) and -1
+    and 1 (displacements) where a limit is infinite; rotations are uniform.
+    """
+    t = model.topology
+    angle = np.ones(model.nq)
+    moved = t.steps.q < t.nq
+    angle[t.steps.q[moved]] = np.where(t.steps.turn[moved], np.pi, 1.0)
+    wide = jnp.asarray(angle, model.dtype)
+    lower = jnp.where(jnp.isfinite(model.lower), model.lower, -wide)
+    upper = jnp.where(jnp.isfinite(model.upper), model.upper, wide)
+    lower, upper = jnp.minimum(lower, upper), jnp.maximum(lower, upper)
+    keys = jax.random.split(key)
+    u = jax.random.uniform(keys[0], (model.nq,), model.dtype)
+    q = lower + u * (upper - lower)
+    normal = jax.random.normal(keys[1], t.quaternion_q.shape, model.dtype)
+    return q.at[t.quaternion_q].set(Quaternion.of(normal).unit().array())
+
+
+def _free_rotation(model: Model, q: Any) -> Any:
+    """The rotation of each free joint from its joint frame to the body."""
+    t = model.topology
+    return Quaternion.of(q[t.position_q[:, :1] + np.arange(3, 7)]).unit().matrix()

@@ -1,0 +1,249 @@
+"""Poses, velocities, accelerations and Jacobians of the bodies."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxdyn.algorithms._arguments import arguments
+from jaxdyn.algorithms._links import Link, inner_bias, links, rates, screw, step_frames
+from jaxdyn.algorithms._walk import collect, outward, spread
+from jaxdyn.model import Model
+from jaxdyn.spatial import Mat3, Vec3, cross, turn_z
+
+
+class Poses(eqx.Module):
+    """Poses of bodies or frames: x_world = R x + p."""
+
+    R: Float[Array, "n 3 3"]
+    p: Float[Array, "n 3"]
+
+
+class Velocities(eqx.Module):
+    """Velocity `v` of each body origin and angular velocity `w`, in world axes."""
+
+    v: Float[Array, "n 3"]
+    w: Float[Array, "n 3"]
+
+
+class Accelerations(eqx.Module):
+    """Acceleration `dv` of each body origin and angular acceleration `dw`, world axes."""
+
+    dv: Float[Array, "n 3"]
+    dw: Float[Array, "n 3"]
+
+
+class BaseMotion(eqx.Module):
+    """Motion of the base at the instant it coincides with the world frame.
+
+    Attributes:
+        v, w: velocity of its origin and angular velocity, in world axes.
+        dv, dw: their rates.
+    """
+
+    v: Float[Array, "3"]
+    w: Float[Array, "3"]
+    dv: Float[Array, "3"]
+    dw: Float[Array, "3"]
+
+
+def forward_kinematics(model: Model, q: Float[Array, " nq"]) -> Poses:
+    """The pose of every body frame in the world.
+
+    One outward walk, O(n): R_i = R_p C_i Rz(theta_i), p_i = p_p + R_p b_i + e_i d_i.
+    """
+    model, q = arguments(model, q=q)
+    R, p = collect(model.topology.lanes, _poses(model, q), model.topology.steps.last)
+    Q = _rows(step_frames(model), model.topology.steps.last)
+    return Poses((R @ Q.T).array(), p.array())
+
+
+def frame_poses(model: Model, q: Float[Array, " nq"]) -> Poses:
+    """The pose of every named frame in the world, in the order of `model.frame_names`."""
+    model, q = arguments(model, q=q)
+    bodies = forward_kinematics(model, q)
+    at = np.array(model.frame_bodies, int)  # -1, the world, is the row appended here
+    R = jnp.concatenate([bodies.R, jnp.eye(3, dtype=q.dtype)[None]])[at]
+    p = jnp.concatenate([bodies.p, jnp.zeros((1, 3), q.dtype)])[at]
+    return Poses(R @ model.frame_R, p + jnp.einsum("fij,fj->fi", R, model.frame_p))
+
+
+def body_velocities(
+    model: Model,
+    q: Float[Array, " nq"],
+    qd: Float[Array, " nv"],
+    *,
+    base: BaseMotion | None = None,
+) -> Velocities:
+    """The velocity of every body: of its origin and angular, in world axes.
+
+    [Angeles] eqs. 7.25a and 7.33a, for the joint origins: w_i = w_p + e turn qd and
+    v_i = v_p + w_p x a_i + e slide qd, with a_i from the parent's origin.
+    """
+    model, q, qd = arguments(model, q=q, qd=qd)
+    lanes = model.topology.lanes
+    xs = spread(lanes, (links(model, q), rates(model, qd)))
+
+    def motion(parent: Any, x: Any) -> Any:
+        (link, qd), (R0, v0, w0) = x, parent
+        R, a, e = _move(R0, link)
+        v = v0 + cross(w0, a) + e * (link.slide * qd)
+        w = w0 + e * (link.turn * qd)
+        return (R, v, w), (v, w)
+
+    moved = outward(lanes, motion, _root(q.dtype, base)[:3], xs)
+    v, w = collect(lanes, moved, model.topology.steps.last)
+    return Velocities(v.array(), w.array())
+
+
+def body_accelerations(
+    model: Model,
+    q: Float[Array, " nq"],
+    qd: Float[Array, " nv"],
+    qdd: Float[Array, " nv"],
+    *,
+    base: BaseMotion | None = None,
+) -> Accelerations:
+    """The acceleration of every body: of its origin and angular, without gravity.
+
+    [Angeles] eqs. 7.25b and 7.33b, for the joint origins and every joint: with a_i from the parent's origin,
+    dw_i = dw_p + w_p x e turn qd + e turn qdd and dv_i = dv_p + dw_p x a + w_p x (w_p x a)
+    + 2 w_p x e slide qd + e slide qdd.
+    """
+    model, q, qd, qdd = arguments(model, q=q, qd=qd, qdd=qdd)
+    _, dv, dw = _accelerations(model, q, qd, qdd, base)
+    return Accelerations(dv.array(), dw.array())
+
+
+def jacobian(
+    model: Model,
+    q: Float[Array, " nq"],
+    body: str | int,
+    point: Float[Array, "3"] | None = None,
+) -> Float[Array, "6 nv"]:
+    """The matrix J with [v; w] = J qd for a body, linear rows first, in world axes.
+
+    Args:
+        body: name or index of a body, or name of a frame.
+        point: where v is taken, in the axes of that body or frame; by default its origin.
+    """
+    point = jnp.zeros(3, model.dtype) if point is None else point
+    model, q, point = arguments(model, q=q, point=point)
+    i, c = _attachment(model, body, point)
+    steps, support = model.topology.steps, model.topology.support(i)
+    R, p = collect(model.topology.lanes, _poses(model, q))
+    screws, axes, origins = _rows((screw(model), R.z, p), support)
+    lever = _rows(p, steps.last[i]) + _rows(R, steps.last[i]) @ c - origins
+    angular = axes * screws[0]
+    linear = axes * screws[1] + cross(angular, lever)
+    columns = jnp.concatenate([linear.array(), angular.array()], axis=-1).T
+    J = jnp.zeros((6, model.nv), q.dtype)
+    return J.at[:, steps.v[support]].set(columns, mode="drop")
+
+
+def jacobian_dot_qd(
+    model: Model,
+    q: Float[Array, " nq"],
+    qd: Float[Array, " nv"],
+    body: str | int,
+    point: Float[Array, "3"] | None = None,
+) -> Float[Array, "6"]:
+    """The product Jdot qd of `jacobian`: the acceleration at qdd = 0, without gravity."""
+    point = jnp.zeros(3, model.dtype) if point is None else point
+    model, q, qd, point = arguments(model, q=q, qd=qd, point=point)
+    i, c = _attachment(model, body, point)
+    bodies = _accelerations(model, q, qd, jnp.zeros_like(qd), None)
+    (R, w), dv, dw = _rows(bodies, i)
+    r = R @ c
+    dv = dv + cross(dw, r) + cross(w, cross(w, r))
+    return jnp.concatenate([dv.array(), dw.array()])
+
+
+def center_of_mass(model: Model, q: Float[Array, " nq"]) -> Float[Array, "3"]:
+    """The centre of mass of all bodies, in the world."""
+    model, q = arguments(model, q=q)
+    poses = forward_kinematics(model, q)
+    centers = poses.p + jnp.einsum("nij,nj->ni", poses.R, model.com)
+    return model.mass @ centers / model.mass.sum()
+
+
+def _root(dtype: Any, base: BaseMotion | None) -> tuple[Mat3, Vec3, Vec3, Vec3, Vec3]:
+    """Rotation, velocities and accelerations of the base."""
+    if base is None:
+        o = Vec3.zero(dtype)
+        return Mat3.identity(dtype), o, o, o, o
+    moving = (
+        Vec3.of(jnp.asarray(x, dtype)) for x in (base.v, base.w, base.dv, base.dw)
+    )
+    return Mat3.identity(dtype), *moving
+
+
+def _move(R0: Mat3, link: Link) -> tuple[Mat3, Vec3, Vec3]:
+    """Axes of a step, offset from its parent's origin, and its own axis e, in the world."""
+    R = turn_z(R0 @ link.C, link.c, link.s)
+    return R, R0 @ link.b + R.z * link.d, R.z
+
+
+def _poses(model: Model, q: Float[Array, " nq"]) -> Any:
+    """The axes and origins of all steps, laned."""
+    lanes = model.topology.lanes
+
+    def pose(parent: Any, link: Link) -> Any:
+        R0, p0 = parent
+        R, a, _ = _move(R0, link)
+        return (R, p0 + a), (R, p0 + a)
+
+    root = Mat3.identity(q.dtype), Vec3.zero(q.dtype)
+    return outward(lanes, pose, root, spread(lanes, links(model, q)))
+
+
+def _accelerations(
+    model: Model, q: Any, qd: Any, qdd: Any, base: BaseMotion | None
+) -> Any:
+    """((axes, angular velocity), dv, dw) of the last step of every body."""
+    lanes = model.topology.lanes
+    terms = (
+        links(model, q),
+        rates(model, qd),
+        rates(model, qdd),
+        inner_bias(model, qd),
+    )
+
+    def motion(parent: Any, x: Any) -> Any:
+        (link, qd, qdd, bias), (R0, w0, dv0, dw0) = x, parent
+        R, a, e = _move(R0, link)
+        w_rel = e * (link.turn * qd)
+        dv = dv0 + cross(dw0, a) + cross(w0, cross(w0, a) + e * (2 * link.slide * qd))
+        dv = dv + e * (link.slide * qdd)
+        dw = dw0 + cross(w0, w_rel) + e * (link.turn * qdd)
+        if bias is not None:
+            dw, dv = dw + R @ bias[0], dv + R @ bias[1]
+        return (R, w0 + w_rel, dv, dw), ((R, w0 + w_rel), dv, dw)
+
+    R, _, w, dv, dw = _root(q.dtype, base)
+    moved = outward(lanes, motion, (R, w, dv, dw), spread(lanes, terms))
+    return collect(lanes, moved, model.topology.steps.last)
+
+
+def _attachment(
+    model: Model, body: str | int, point: Float[Array, "3"]
+) -> tuple[int, Vec3]:
+    """The body meant by a name, and the point in the axes of that body's last step."""
+    c = Vec3.of(point)
+    if isinstance(body, str) and body in model.frame_names:
+        k = model.frame_names.index(body)
+        i = model.frame_bodies[k]
+        if i < 0:
+            raise ValueError(f"frame {body!r} is fixed to the world: it does not move.")
+        c = Vec3.of(model.frame_p[k]) + Mat3.of(model.frame_R[k]) @ c
+    else:
+        i = model.body(body)
+    Q = _rows(step_frames(model), model.topology.steps.last[i])
+    return i, Q.T @ c
+
+
+def _rows(tree: Any, index: Any) -> Any:
+    return jax.tree.map(lambda x: x[index], tree)

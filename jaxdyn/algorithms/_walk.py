@@ -1,0 +1,116 @@
+"""Outward and inward walks over a tree: the only code that follows its branches.
+
+Data come and go in *laned* form: a tuple over the levels of the tree, each a pytree with
+leaves [length, lanes, ...]. A walk is one `lax.scan` per level; a step function sees one
+link at a time.
+"""
+
+from collections.abc import Callable
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+
+from jaxdyn.model import Lanes
+
+Laned = tuple[Any, ...]
+
+
+def outward(lanes: Lanes, step: Callable, root: Any, links: Laned) -> Laned:
+    """Walks from the base to the tips.
+
+    `step(parent, link) -> (own, kept)` receives what its parent passed on as `own`, which
+    for the first links is `root`. Returns all `kept`, in laned form.
+    """
+    results, passed = [], None
+    for number, (level, xs) in enumerate(zip(lanes.levels, links, strict=True)):
+        width = level.index.shape[1]
+        if level.row is None:
+            start = jax.tree.map(
+                lambda x, w=width: jnp.broadcast_to(x, (w, *jnp.shape(x))), root
+            )
+        else:
+            start = jax.tree.map(lambda x, at=(level.row, level.lane): x[at], passed)
+        branches = number + 1 < len(lanes.levels)
+
+        def row(parent: Any, link: Any, branches: bool = branches) -> Any:
+            own, kept = jax.vmap(step)(parent, link)
+            return own, (own if branches else None, kept)
+
+        _, (passed, kept) = lax.scan(row, start, xs)
+        results.append(kept)
+    return tuple(results)
+
+
+def inward(lanes: Lanes, step: Callable, tip: Any, links: Laned) -> tuple[Any, Laned]:
+    """Walks from the tips to the base.
+
+    `step(children, link) -> (own, kept)` receives the sum of what its children handed on
+    as `own`, which for a link without children is `tip` (a zero). Returns the sum that
+    arrives at the base and all `kept`, in laned form.
+    """
+    results, handed = [], None
+    for number in range(len(lanes.levels) - 1, -1, -1):
+        level, below = lanes.levels[number], lanes.levels[number + 1 :][:1]
+        length, width = level.index.shape
+        start = jax.tree.map(
+            lambda x, w=width: jnp.broadcast_to(x, (w, *jnp.shape(x))), tip
+        )
+        branches = None
+        if below:  # what the paths of the next level hand to their places in this one
+            at = (below[0].row, below[0].lane)
+            branches = jax.tree.map(
+                lambda x, at=at, shape=(length, width): (
+                    jnp.zeros((*shape, *x.shape[1:]), x.dtype).at[at].add(x)
+                ),
+                handed,
+            )
+
+        def row(children: Any, x: Any) -> Any:
+            link, branch = x
+            if branch is not None:
+                children = jax.tree.map(jnp.add, children, branch)
+            return jax.vmap(step)(children, link)
+
+        handed, kept = lax.scan(row, start, (links[number], branches), reverse=True)
+        results.append(kept)
+    return jax.tree.map(lambda x: x.sum(axis=0), handed), tuple(reversed(results))
+
+
+def spread(lanes: Lanes, tree: Any) -> Laned:
+    """Per-step data with leading axis [steps] in laned form; padding is zero."""
+    return tuple(_take(tree, level.index) for level in lanes.levels)
+
+
+def collect(lanes: Lanes, laned: Laned, steps: np.ndarray | None = None) -> Any:
+    """Laned data as arrays with leading axis [steps], for the given or for all steps."""
+
+    def join(*levels: Any) -> Any:
+        flat = [x.reshape((-1, *x.shape[2:])) for x in levels]
+        return jnp.concatenate(flat) if len(flat) > 1 else flat[0]
+
+    return _take(
+        jax.tree.map(join, *laned), lanes.place if steps is None else lanes.place[steps]
+    )
+
+
+def from_parents(parents: np.ndarray, tree: Any, root: Any) -> Any:
+    """For each node the value of its parent, or `root` for those on the world."""
+
+    def pick(x: Any, r: Any) -> Any:
+        return jnp.concatenate([x, jnp.broadcast_to(r, (1, *x.shape[1:]))])[parents]
+
+    return jax.tree.map(pick, tree, root)
+
+
+def _take(tree: Any, index: np.ndarray) -> Any:
+    """Rows of all leaves at static places; zero where the place is beyond the end."""
+
+    def take(x: Any) -> Any:
+        if index.size == x.shape[0] and (index.ravel() == np.arange(index.size)).all():
+            return x.reshape((*index.shape, *x.shape[1:]))
+        return x.at[index].get(mode="fill", fill_value=0)
+
+    return jax.tree.map(take, tree)

@@ -1,0 +1,206 @@
+"""Models as plain dictionaries, the format in which reference data are exchanged."""
+
+from typing import Any
+
+import numpy as np
+
+from jaxdyn.model import JOINT_TYPES, Inertial, Model, ModelBuilder
+
+_MODEL_KEYS = {"name", "gravity", "nq", "nv", "bodies", "base", "frames", "loops"}
+_NOTES = {"dh", "tool_frame", "sequence", "units", "independent", "actuated"}
+_BODY_KEYS = {"name", "parent", "joint", "mass", "com", "inertia"}
+_PLACES = {"idx_q", "nq", "idx_v", "nv"}
+_JOINT_KEYS = {"type", "axis", "axis2", "pitch", "placement", "name"}
+_EFFECTS = {
+    "armature": 0.0,
+    "damping": 0.0,
+    "friction": 0.0,
+    "stiffness": 0.0,
+    "lower": -np.inf,
+    "upper": np.inf,
+    "effort": np.inf,
+    "velocity": np.inf,
+}
+
+
+def from_dict(
+    data: dict[str, Any], *, check_inertia: bool = True, dtype: Any = None
+) -> Model:
+    """The model described by a dictionary.
+
+    ```text
+    model = {name, gravity, bodies: [...]}
+    body  = {name, parent, joint, mass, com, inertia}
+    joint = {type, axis, axis2, placement: {R, p}}
+    ```
+
+    `parent` is an index, -1 for the world; parents precede their children. Optional: nq
+    and nv of the model, idx_q, nq, idx_v, nv of a body (checked); the joint's name,
+    pitch, armature, damping, friction, stiffness, rest, limits lower, upper, effort,
+    velocity; `base` (the name of the world), `frames` and `loops` of the model. Notes
+    that describe where a model came from (dh, tool_frame, sequence, units, independent,
+    actuated) are accepted and not kept.
+
+    Args:
+        check_inertia: False accepts inertias that violate the triangle inequality.
+        dtype: type of the leaves, by default JAX's default floating type.
+    """
+    _known(data, "model", _MODEL_KEYS | _NOTES, required={"bodies"})
+    builder = ModelBuilder(
+        data.get("name", "robot"),
+        gravity=data.get("gravity", (0.0, 0.0, -9.81)),
+        base=data.get("base", "base"),
+    )
+    for i, body in enumerate(data["bodies"]):
+        _add_body(builder, i, body, check_inertia)
+    for frame in data.get("frames", ()):
+        _known(frame, "frame", {"name", "body", "R", "p"}, required={"name", "body"})
+        builder.add_frame(**frame)
+    for loop in data.get("loops", ()):
+        keys = {"body_a", "p_a", "body_b", "p_b", "axes"}
+        _known(loop, "loop", keys, required=keys - {"axes"})
+        builder.add_loop(**loop)
+    model = builder.build(dtype)
+    _check_places(data, model)
+    return model
+
+
+def to_dict(model: Model) -> dict[str, Any]:
+    """The model as a dictionary of plain numbers, read back by `from_dict`."""
+    bodies = [_body(model, i) for i in range(model.n)]
+    result = {
+        "name": model.name,
+        "gravity": _list(model.gravity),
+        "nq": model.nq,
+        "nv": model.nv,
+        "bodies": bodies,
+    }
+    if model.topology.base != "base":
+        result["base"] = model.topology.base
+    if model.frame_names:
+        result["frames"] = [
+            {"name": name, "body": body, "R": _list(R), "p": _list(p)}
+            for name, body, R, p in zip(
+                model.frame_names,
+                model.frame_bodies,
+                model.frame_R,
+                model.frame_p,
+                strict=True,
+            )
+        ]
+    if model.loops:
+        result["loops"] = [
+            {
+                "body_a": loop.body_a,
+                "p_a": _list(loop.p_a),
+                "body_b": loop.body_b,
+                "p_b": _list(loop.p_b),
+                "axes": list(loop.axes),
+            }
+            for loop in model.loops
+        ]
+    return result
+
+
+def _add_body(builder: ModelBuilder, i: int, body: Any, check_inertia: bool) -> None:
+    what = f"body {i}" if "name" not in body else f"body {body['name']!r}"
+    _known(body, what, _BODY_KEYS | _PLACES, required=_BODY_KEYS)
+    joint = body["joint"]
+    keys = _JOINT_KEYS | {*_EFFECTS, "rest"}
+    _known(joint, f"joint of {what}", keys, required={"type", "placement"})
+    placement = joint["placement"]
+    _known(placement, f"placement of {what}", {"R", "p"}, required={"R", "p"})
+    if not isinstance(body["parent"], int):
+        raise ValueError(
+            f"{what} has parent {body['parent']!r}, expected an index: -1 for the world."
+        )
+    options = {k: v for k, v in joint.items() if k not in {"type", "placement", "name"}}
+    builder.add_body(
+        body["name"],
+        body["parent"],
+        joint["type"],
+        R=placement["R"],
+        p=placement["p"],
+        inertial=Inertial(body["mass"], *map(_array, (body["com"], body["inertia"]))),
+        joint_name=joint.get("name"),
+        check_inertia=check_inertia,
+        **options,
+    )
+
+
+def _body(model: Model, i: int) -> dict[str, Any]:
+    kind = JOINT_TYPES[model.joints[i]]
+    q, v = model.q_slice(i), model.v_slice(i)
+    joint: dict[str, Any] = {
+        "type": model.joints[i],
+        "placement": {"R": _list(model.R[i]), "p": _list(model.p[i])},
+    }
+    if kind.axes >= 1:
+        joint["axis"] = _list(model.axis[i])
+    if kind.axes == 2:
+        joint["axis2"] = _list(model.axis2[i])
+    if model.joints[i] == "helical":
+        joint["pitch"] = float(model.pitch[i])
+    if model.joint_names[i] != f"j_{model.names[i]}":
+        joint["name"] = model.joint_names[i]
+    for key, default in _EFFECTS.items():
+        values = getattr(model, key)[q if key in ("lower", "upper") else v]
+        if (np.asarray(values) != default).any():
+            joint[key] = _list(values)
+    if "stiffness" in joint:
+        joint["rest"] = _list(model.rest[q])
+    return {
+        "name": model.names[i],
+        "parent": model.parents[i],
+        "joint": joint,
+        "mass": float(model.mass[i]),
+        "com": _list(model.com[i]),
+        "inertia": _list(model.inertia[i]),
+        "idx_q": q.start,
+        "nq": kind.nq,
+        "idx_v": v.start,
+        "nv": kind.nv,
+    }
+
+
+def _check_places(data: dict[str, Any], model: Model) -> None:
+    """Counts and places are redundant: where they are given they must agree."""
+    pairs = [("model", key, data.get(key), getattr(model, key)) for key in ("nq", "nv")]
+    for i, body in enumerate(data["bodies"]):
+        q, v = model.q_slice(i), model.v_slice(i)
+        places = dict(
+            idx_q=q.start, nq=q.stop - q.start, idx_v=v.start, nv=v.stop - v.start
+        )
+        what = f"body {model.names[i]!r}"
+        pairs += [(what, key, body.get(key), value) for key, value in places.items()]
+    for what, key, given, value in pairs:
+        if given is not None and given != value:
+            raise ValueError(
+                f"{what}: {key} is {given}, expected {value} from the joint types: correct it "
+                "or leave it out."
+            )
+
+
+def _known(data: Any, what: str, keys: set[str], required: set[str]) -> None:
+    if not isinstance(data, dict):
+        raise ValueError(f"{what} is {data!r}, expected a dictionary.")
+    for key in data:
+        if key not in keys:
+            raise ValueError(
+                f"{what} has the key {key!r}, expected only: {', '.join(sorted(keys))}: "
+                "remove it, or correct its spelling."
+            )
+    for key in sorted(required):
+        if key not in data:
+            raise ValueError(f"{what} has no {key!r}: add it.")
+
+
+def _array(value: Any) -> Any:
+    try:
+        return np.asarray(value, float)
+    except (TypeError, ValueError):
+        return value  # reported, with the body's name, by the builder
+
+
+def _list(x: Any) -> Any:
+    return np.asarray(x, float).tolist()

@@ -1,0 +1,106 @@
+"""What the MJCF loader reads, skips and refuses: tags and attributes."""
+
+ORIENTATIONS = ("quat", "axisangle", "euler", "xyaxes", "zaxis")
+
+# Sections without influence on the motion of the tree. Contacts are not modelled.
+SKIPPED_SECTIONS = (
+    "asset",
+    "contact",
+    "custom",
+    "keyframe",
+    "sensor",
+    "size",
+    "statistic",
+    "visual",
+)
+READ_SECTIONS = ("actuator", "compiler", "default", "option", "worldbody")
+REFUSED_SECTIONS = ("deformable", "equality", "extension", "tendon")
+
+READ_IN_BODY = ("inertial", "joint", "freejoint", "geom", "site", "body")
+SKIPPED_IN_BODY = ("camera", "light")
+
+# Actuators whose defaults MuJoCo keeps in one place, under the name of the first.
+ACTUATORS = (
+    "general",
+    "motor",
+    "position",
+    "velocity",
+    "intvelocity",
+    "orientation",
+    "pid",
+    "damper",
+    "cylinder",
+    "muscle",
+    "adhesion",
+    "dcmotor",
+    "plugin",
+)
+DEFAULT_TAGS = (
+    "camera",
+    "equality",
+    "geom",
+    "joint",
+    "light",
+    "material",
+    "mesh",
+    "pair",
+    "site",
+    "tendon",
+    "texture",
+    *ACTUATORS,
+)
+
+
+def _words(*texts: str) -> frozenset[str]:
+    return frozenset(word for text in texts for word in text.split())
+
+
+_POSE = "pos " + " ".join(ORIENTATIONS)
+
+# Attributes of the elements that are read, used or without influence on the motion.
+KNOWN = {
+    "body": _words(_POSE, "childclass fuse gravcomp mocap name simple sleep user"),
+    "frame": _words(_POSE, "childclass name"),
+    "inertial": _words(_POSE, "diaginertia fullinertia mass"),
+    "joint": _words(
+        "armature axis class damping frictionloss limited name pos range ref",
+        "springdamper springref springyield stiffness type",
+        "actuatorfrclimited actuatorfrcrange actuatorgravcomp group margin",
+        "solimpfriction solimplimit solreffriction solreflimit user",
+    ),
+    "freejoint": _words("align group name"),
+    "geom": _words(
+        _POSE,
+        "class density fromto group hfield mass mesh name shellinertia size type",
+        "adhesion castshadow conaffinity condim contype fitscale fluidcoef fluidshape",
+        "friction gap margin material priority rgba solimp solmix solref surfacevel",
+        "user",
+    ),
+    "site": _words(
+        _POSE, "class fromto name", "group material mesh rgba size type user"
+    ),
+    "compiler": _words(
+        "alignfree angle autolimits balanceinertia boundinertia boundmass coordinate",
+        "eulerseq inertiafromgeom inertiagrouprange settotalmass",
+        "assetdir conflict convexhull discardvisual exactmeshinertia fitaabb",
+        "fusestatic meshdir passthrough savecanonical savecompiled saveinertial",
+        "strippath texturedir usethread",
+    ),
+}
+
+# Attributes that change the motion in a way the model cannot express, with the words
+# for which they do not. Neither do they where all their numbers are zero.
+_FORCES = {"armature": (), "damping": ()}
+UNSUPPORTED: dict[str, dict[str, tuple[str, ...]]] = {
+    "body": {"gravcomp": (), "mocap": ("false",)},
+    "joint": {"springdamper": (), "springyield": ()},
+    "freejoint": {"align": ("auto", "false")},
+    "geom": {"shellinertia": ("false",)},
+    "compiler": {"alignfree": ("false",), "coordinate": ("local",)},
+    "option": {"density": (), "viscosity": (), "wind": ()},
+    "flag": dict.fromkeys(
+        ("constraint", "damper", "frictionloss", "passive", "spring"), ("enable",)
+    ),
+    "general": _FORCES,
+    "motor": _FORCES,
+}

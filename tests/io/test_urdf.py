@@ -1,0 +1,548 @@
+import json
+from pathlib import Path
+
+import jax
+import numpy as np
+import pytest
+
+from jaxdyn.io import load_urdf, to_urdf
+from jaxdyn.model import Inertial, ModelBuilder
+
+DATA = Path(__file__).parents[1] / "data"
+FILES = (
+    "random_serial_chains",
+    "random_trees",
+    "lecture_tree",
+    "gripper",
+    "puma_mohan_saha",
+    "mata_two_link",
+    "mata_puma_line",
+    "featherstone_2p",
+)
+INERTIAL = (
+    '<inertial><mass value="2"/><inertia ixx="1" ixy="0.1" ixz="0.2" iyy="1.5"'
+    ' iyz="0.3" izz="2"/></inertial>'
+)
+INERTIA = np.array([[1, 0.1, 0.2], [0.1, 1.5, 0.3], [0.2, 0.3, 2]])
+
+
+def link(name, inside=INERTIAL):
+    return f'<link name="{name}">{inside}</link>'
+
+
+def joint(name, parent, child, kind="continuous", inside=""):
+    ends = f'<parent link="{parent}"/><child link="{child}"/>'
+    return f'<joint name="{name}" type="{kind}">{ends}{inside}</joint>'
+
+
+def robot(*elements):
+    return f'<robot name="r">{"".join(elements)}</robot>'
+
+
+def one_joint(inside="", kind="continuous", body=INERTIAL, extra=""):
+    parts = link("base", ""), link("arm", body), joint("j", "base", "arm", kind, inside)
+    return robot(*parts, extra)
+
+
+def chain(*joints):
+    """A robot of links a, b, ... and joints given as (parent, child)."""
+    names = sorted({name for ends in joints for name in ends})
+    ends = (joint(f"j{i}", *pair) for i, pair in enumerate(joints))
+    return robot(*map(link, names), *ends)
+
+
+def random_rotation(rng):
+    Q, _ = np.linalg.qr(rng.normal(size=(3, 3)))
+    return Q * np.sign(np.linalg.det(Q))
+
+
+def random_inertial(rng):
+    box = Inertial.box(rng.uniform(1, 2), rng.uniform(0.1, 1, 3))
+    return box.moved(random_rotation(rng), rng.normal(size=3))
+
+
+def random_model(rng, joints, base="base"):
+    """A tree with these joints, random data and joint effects on every degree."""
+    builder = ModelBuilder("random", base=base)
+    for i, kind in enumerate(joints):
+        axes = {"axis": rng.normal(size=3)} if kind not in ("free", "fixed") else {}
+        if kind in ("universal", "planar"):
+            axes["axis2"] = np.cross(axes["axis"], rng.normal(size=3))
+        builder.add_body(
+            f"b{i}",
+            int(rng.integers(-1, i)) if i else -1,
+            kind,
+            R=random_rotation(rng),
+            p=rng.normal(size=3),
+            inertial=random_inertial(rng),
+            joint_name=f"joint {i}",
+            damping=rng.uniform(),
+            friction=rng.uniform(),
+            effort=rng.uniform(),
+            velocity=rng.uniform(),
+            **axes,
+        )
+    return builder
+
+
+def assert_same_models(a, b):
+    assert a.topology == b.topology
+    for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
+        np.testing.assert_allclose(x, y, rtol=0, atol=1e-14)
+
+
+def reference_cases():
+    for name in FILES:
+        data = json.loads((DATA / f"{name}.json").read_text())
+        for i, case in enumerate(data.get("cases", [data])):
+            yield pytest.param(case["model"], case["urdf"], id=f"{name}-{i}")
+
+
+# --- reading --------------------------------------------------------------------------
+
+
+@pytest.mark.reference
+@pytest.mark.parametrize("expected, urdf", list(reference_cases()))
+def test_urdf_of_a_reference_robot_is_its_dictionary(expected, urdf):
+    model = load_urdf(urdf, gravity=expected["gravity"], check_inertia=False)
+    bodies = expected["bodies"]
+    assert model.names == tuple(body["name"] for body in bodies)
+    assert model.joint_names == tuple(f"j_{body['name']}" for body in bodies)
+    assert model.parents == tuple(body["parent"] for body in bodies)
+    assert model.joints == tuple(body["joint"]["type"] for body in bodies)
+    pairs = {
+        "R": [body["joint"]["placement"]["R"] for body in bodies],
+        "p": [body["joint"]["placement"]["p"] for body in bodies],
+        "axis": [body["joint"]["axis"] for body in bodies],
+        **{key: [body[key] for body in bodies] for key in ("mass", "com", "inertia")},
+        "gravity": expected["gravity"],
+    }
+    for key, value in pairs.items():
+        np.testing.assert_allclose(getattr(model, key), value, rtol=0, atol=1e-12)
+
+
+def test_path_and_text_give_the_same_model(tmp_path):
+    text = one_joint()
+    path = tmp_path / "robot.urdf"
+    path.write_text(text)
+    for source in (path, str(path), f"\n  {text}"):
+        assert_same_models(load_urdf(source), load_urdf(text))
+
+
+def test_root_link_is_the_base():
+    model = load_urdf(one_joint())
+    assert (model.topology.base, model.names, model.parents) == (
+        "base",
+        ("arm",),
+        (-1,),
+    )
+
+
+def test_axis_is_x_by_default():
+    np.testing.assert_array_equal(load_urdf(one_joint()).axis[0], [1, 0, 0])
+
+
+def test_rpy_turns_about_fixed_axes_roll_first():
+    roll_yaw = f'<origin xyz="1 2 3" rpy="{np.pi / 2} 0 {np.pi / 2}"/>'
+    model = load_urdf(one_joint(roll_yaw))
+    np.testing.assert_allclose(
+        model.R[0], [[0, 0, 1], [1, 0, 0], [0, 1, 0]], atol=1e-15
+    )
+    np.testing.assert_array_equal(model.p[0], [1, 2, 3])
+
+
+def test_inertia_is_turned_by_the_rpy_of_the_inertial():
+    origin = f'<origin xyz="1 2 3" rpy="0 0 {np.pi / 2}"/>'
+    body = INERTIAL.replace("<mass", f"{origin}<mass")
+    model = load_urdf(one_joint(body=body))
+    R = np.array([[0, -1, 0], [1, 0, 0], [0, 0, 1]])
+    np.testing.assert_allclose(model.inertia[0], R @ INERTIA @ R.T, atol=1e-15)
+    np.testing.assert_array_equal(model.com[0], [1, 2, 3])
+
+
+def test_joint_effects_and_limits_are_read():
+    inside = (
+        '<limit lower="-1" upper="2" effort="3" velocity="4"/>'
+        '<dynamics damping="5" friction="6"/>'
+    )
+    model = load_urdf(one_joint(inside, "revolute"))
+    keys = ("lower", "upper", "effort", "velocity", "damping", "friction")
+    assert [getattr(model, key).item() for key in keys] == [-1, 2, 3, 4, 5, 6]
+
+
+@pytest.mark.parametrize(
+    "kind, limit, expected",
+    [
+        ("revolute", '<limit effort="1" velocity="1"/>', (-np.inf, np.inf)),
+        ("revolute", '<limit lower="-1"/>', (-1, np.inf)),
+        ("prismatic", "", (-np.inf, np.inf)),
+        ("continuous", '<limit lower="-1" upper="1"/>', (-np.inf, np.inf)),
+    ],
+)
+def test_limits_that_are_not_given_are_infinite(kind, limit, expected):
+    model = load_urdf(one_joint(limit, kind))
+    assert (model.lower.item(), model.upper.item()) == expected
+
+
+@pytest.mark.parametrize(
+    "axis, first",
+    [("0 0 2", [1, 0, 0]), ("3 0 0", [0, 1, 0]), ("1 1 0", [0.5**0.5, -(0.5**0.5), 0])],
+)
+def test_first_direction_of_a_planar_joint_is_x_in_the_plane(axis, first):
+    model = load_urdf(one_joint(f'<axis xyz="{axis}"/>', "planar"))
+    np.testing.assert_allclose(model.axis2[0], first, atol=1e-15)
+
+
+def test_floating_joint_is_free():
+    assert load_urdf(one_joint(kind="floating")).joints == ("free",)
+
+
+def test_bodies_keep_the_order_of_links_where_parents_are_first():
+    joints = joint("j2", "a", "c"), joint("j3", "b", "d"), joint("j1", "a", "b")
+    model = load_urdf(robot(*map(link, "acbd"), *joints))
+    assert model.names == ("c", "b", "d")
+    assert model.joint_names == ("j2", "j1", "j3")
+
+
+def test_link_before_its_parent_follows_it_at_once():
+    joints = joint("j1", "a", "b"), joint("j2", "b", "c"), joint("j3", "a", "d")
+    assert load_urdf(robot(*map(link, "cbad"), *joints)).names == ("b", "c", "d")
+
+
+def test_floating_base_puts_the_root_link_on_a_free_joint():
+    urdf = robot(link("base"), link("arm"), joint("j", "base", "arm"))
+    model = load_urdf(urdf, floating_base=True)
+    assert model.topology.base == "world"
+    assert model.names == ("base", "arm")
+    assert model.joints == ("free", "revolute")
+    assert model.parents == (-1, 0)
+
+
+def test_floating_base_may_have_its_mass_from_a_link_fixed_to_it():
+    fixed = joint("f", "base", "trunk", "fixed")
+    urdf = robot(link("base", ""), link("trunk"), fixed)
+    assert load_urdf(urdf, floating_base=True).mass.item() == 2
+
+
+def test_fixed_link_gives_its_mass_to_the_body_that_carries_it():
+    tool = (
+        '<inertial><origin xyz="0 0 1"/><mass value="1"/><inertia ixx="0.1" ixy="0"'
+        ' ixz="0" iyy="0.2" iyz="0" izz="0.3"/></inertial>'
+    )
+    quarter = f'<origin xyz="3 0 0" rpy="{np.pi / 2} 0 0"/>'
+    fixed = joint("f", "arm", "tool", "fixed", quarter)
+    model = load_urdf(one_joint(extra=link("tool", tool) + fixed))
+    # 2 kg at the origin, 1 kg at (3, -1, 0): the tool's z axis is -y of the arm
+    d = np.array([3.0, -1.0, 0.0])
+    reduced = 2 / 3 * (d @ d * np.eye(3) - np.outer(d, d))
+    assert model.mass.item() == 3
+    np.testing.assert_allclose(model.com[0], [1, -1 / 3, 0], atol=1e-15)
+    np.testing.assert_allclose(
+        model.inertia[0], INERTIA + np.diag([0.1, 0.3, 0.2]) + reduced, atol=1e-14
+    )
+
+
+def test_fixed_link_becomes_a_frame():
+    origin = f'<origin xyz="1 2 3" rpy="0 0 {np.pi / 2}"/>'
+    fixed = joint("f", "arm", "tool", "fixed", origin)
+    model = load_urdf(one_joint(extra=link("tool", "") + fixed))
+    assert (model.frame_names, model.frame_bodies) == (("tool",), (0,))
+    np.testing.assert_array_equal(model.frame_p[0], [1, 2, 3])
+    np.testing.assert_allclose(
+        model.frame_R[0], [[0, -1, 0], [1, 0, 0], [0, 0, 1]], atol=1e-15
+    )
+
+
+def test_joint_on_a_fixed_link_is_placed_in_the_body():
+    elements = (
+        joint("f", "arm", "flange", "fixed", '<origin xyz="1 0 0"/>'),
+        joint("k", "flange", "hand", "continuous", '<origin xyz="0 1 0"/>'),
+    )
+    extra = "".join((link("flange", ""), link("hand"), *elements))
+    model = load_urdf(one_joint(extra=extra))
+    assert model.parents == (-1, 0)
+    np.testing.assert_array_equal(model.p[1], [1, 1, 0])
+
+
+def test_fixed_links_are_bodies_without_merging():
+    extra = link("tool", "") + joint("f", "arm", "tool", "fixed")
+    model = load_urdf(one_joint(extra=extra), merge_fixed=False)
+    assert model.joints == ("revolute", "fixed")
+
+
+def test_shapes_sensors_and_control_are_skipped():
+    shape = '<visual><geometry><box size="1 1 1"/></geometry></visual><collision/>'
+    inside = '<safety_controller k_velocity="1"/><calibration rising="0"/>'
+    extra = '<material name="red"/><transmission name="t"/><sensor name="s"/>'
+    model = load_urdf(one_joint(inside, body=shape + INERTIAL, extra=extra))
+    assert_same_models(model, load_urdf(one_joint()))
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        "<mu1>0.2</mu1><material>Blue</material>",
+        "<turnGravityOff>false</turnGravityOff><gravity>true</gravity>",
+        "<springStiffness>0</springStiffness>",
+        "<plugin><gravity>false</gravity><joint>j</joint></plugin>",
+    ],
+)
+def test_gazebo_without_effect_on_the_motion_is_skipped(inside):
+    extra = f'<gazebo reference="arm">{inside}</gazebo>'
+    assert_same_models(load_urdf(one_joint(extra=extra)), load_urdf(one_joint()))
+
+
+@pytest.mark.parametrize(
+    "ignored, inside, extra",
+    [
+        ("mimic", '<mimic joint="k"/>', ""),
+        ("rotor", "<rotor/>", ""),
+        ("spring", '<dynamics spring="1"/>', ""),
+        ("gazebo", "", "<gazebo><static>true</static></gazebo>"),
+    ],
+)
+def test_ignored_elements_and_attributes_are_skipped(ignored, inside, extra):
+    model = load_urdf(one_joint(inside, extra=extra), ignore=(ignored,))
+    assert_same_models(model, load_urdf(one_joint()))
+
+
+def test_zero_mass_in_the_file_is_accepted():
+    hub = INERTIAL.replace('value="2"', 'value="0"')
+    assert load_urdf(one_joint(body=hub)).mass.item() == 0
+
+
+def test_missing_inertial_is_accepted_on_request():
+    assert load_urdf(one_joint(body=""), allow_massless=True).mass.item() == 0
+
+
+def test_leaves_have_the_requested_type():
+    model = load_urdf(one_joint(), dtype=np.float32)
+    assert {leaf.dtype for leaf in jax.tree.leaves(model)} == {np.dtype(np.float32)}
+
+
+# --- errors of reading ----------------------------------------------------------------
+
+NO_MASS = INERTIAL.replace('<mass value="2"/>', "")
+NO_VALUE = INERTIAL.replace('value="2"', "")
+NO_IYZ = INERTIAL.replace(' iyz="0.3"', "")
+FLAT = INERTIAL.replace('izz="2"', 'izz="9"')
+
+
+WRONG = [
+    ("<sdf/>", "root element is <sdf>, expected <robot>"),
+    ("\n<robot>\n<link>\n</robot>", "URDF text, line 4: mismatched tag"),
+    (robot(), "robot 'r' has no <link>: add"),
+    (robot(link("a")), "robot 'r' has no joint that moves"),
+    (robot(link("a"), link("b")), "links 'a', 'b' have no parent, expected one"),
+    (chain("ab", "bc", "ca"), "links 'a' -> 'b' -> 'c' -> 'a' form a cycle"),
+    (chain("ab", "cd", "dc"), "links 'c' -> 'd' -> 'c' form a cycle"),
+    (chain("ab", "bb"), "link 'b' is the child of joint 'j0' and of joint 'j1'"),
+    (chain("ab", "ac", "bc"), "'c' is the child of joint 'j1' and of joint 'j2'"),
+    (robot(link("a"), joint("j", "a", "b")), "'j': the child link 'b' does not"),
+    (robot(link("a"), joint("j", "b", "a")), "'j': the parent link 'b' does not"),
+    (robot(link("a"), link("a")), "two links have the name 'a': rename"),
+    (one_joint(extra=joint("j", "base", "arm")), "two joints have the name 'j'"),
+    (robot("<link/>"), "a <link> has no name"),
+    (robot(link("a"), '<joint name="j"/>'), "'j': <joint> has no <parent>: add"),
+    (
+        robot(link("a"), '<joint name="j"><parent/></joint>'),
+        "joint 'j': <parent> has no attribute 'link'",
+    ),
+    (
+        robot(link("a"), '<joint name="j"><parent link="a"/></joint>'),
+        "joint 'j': <joint> has no <child>: add",
+    ),
+    (one_joint(kind="ball"), "joint 'j': joint type 'ball' is not known, expected"),
+    (one_joint('<axis xyz="0 0 0"/>'), "'arm': axis is .*, expected a direction"),
+    (one_joint('<axis xyz="0 0 0"/>', "planar"), "'arm': axis is .*, expected a d"),
+    (one_joint("<axis/>"), "joint 'j': <axis> has no attribute 'xyz': add it, 3"),
+    (one_joint('<axis xyz="0 1"/>'), "<axis xyz='0 1'>: expected 3 numbers"),
+    (one_joint('<origin rpy="0 x 0"/>'), "'j': <origin rpy='0 x 0'>: expected 3 n"),
+    (one_joint('<origin xyz="0 nan 0"/>'), "<origin xyz='0 nan 0'>: expected 3 n"),
+    (one_joint('<origin xyz="0 inf 0"/>'), "xyz='0 inf 0'>: expected finite num"),
+    (one_joint('<dynamics damping="a"/>'), "<dynamics damping='a'>: expected one"),
+    (one_joint('<dynamics spring="1"/>'), "'j': attribute 'spring' of <dynamics>"),
+    (one_joint('<mimic joint="k"/>'), "'j': <mimic joint='k'> couples two joints"),
+    (one_joint("<rotor/>"), "joint 'j': element <rotor> in <joint> is not known"),
+    (one_joint(extra="<loop_joint/>"), "robot: element <loop_joint> in <robot>"),
+    (one_joint("<axis/><axis/>"), "'j': <joint> has more than one <axis>"),
+    (one_joint(extra='<x:if xmlns:x="u"/>'), "robot: <{u}if> belongs to another"),
+    (one_joint(body=""), "link 'arm' moves but has no <inertial>: add it"),
+    (one_joint(body=NO_MASS), "link 'arm': <inertial> has no <mass>: add"),
+    (one_joint(body=NO_VALUE), "link 'arm': <mass> has no attribute 'value'"),
+    (one_joint(body=NO_IYZ), "link 'arm': <inertia> has no attribute 'iyz'"),
+    (one_joint(body=FLAT), "'arm': principal inertias .* check_inertia=False"),
+]
+
+
+@pytest.mark.parametrize("urdf, message", WRONG, ids=[text for _, text in WRONG])
+def test_wrong_urdf_is_reported(urdf, message):
+    with pytest.raises(ValueError, match=message):
+        load_urdf(urdf)
+
+
+@pytest.mark.parametrize(
+    "inside",
+    [
+        "<turnGravityOff>true</turnGravityOff>",
+        "<gravity>0</gravity>",
+        "<implicitSpringDamper>1</implicitSpringDamper>",
+        "<springStiffness>10</springStiffness>",
+        "<springReference>0.1</springReference>",
+        "<kinematic>true</kinematic>",
+        '<joint name="closing"><parent>a</parent></joint>',
+    ],
+)
+def test_gazebo_that_changes_the_motion_is_reported(inside):
+    extra = f'<gazebo reference="arm">{inside}</gazebo>'
+    with pytest.raises(ValueError, match="<gazebo reference='arm'>: <.*ignore="):
+        load_urdf(one_joint(extra=extra))
+
+
+def test_floating_base_without_inertial_is_reported():
+    with pytest.raises(ValueError, match="link 'base' moves but has no <inertial>"):
+        load_urdf(one_joint(), floating_base=True)
+
+
+def test_floating_robot_with_a_link_named_world_is_reported():
+    with pytest.raises(ValueError, match="link 'world' has the name of the base"):
+        load_urdf(robot(link("world")), floating_base=True)
+
+
+def test_malformed_file_is_reported_with_its_name_and_line(tmp_path):
+    path = tmp_path / "bad.urdf"
+    path.write_text("<robot>\n<link\n</robot>")
+    with pytest.raises(ValueError, match="bad.urdf, line 3: not well-formed"):
+        load_urdf(path)
+
+
+def test_missing_file_is_reported_with_its_name():
+    with pytest.raises(FileNotFoundError, match="absent.urdf"):
+        load_urdf("absent.urdf")
+
+
+# --- writing --------------------------------------------------------------------------
+
+
+def test_model_survives_the_round_trip(rng):
+    joints = "free revolute prismatic revolute free prismatic revolute".split()
+    model = random_model(rng, joints, base="ground").build()
+    assert_same_models(load_urdf(to_urdf(model)), model)
+
+
+def test_fixed_bodies_survive_the_round_trip_unmerged(rng):
+    model = random_model(rng, ("revolute", "fixed", "prismatic", "fixed")).build()
+    assert_same_models(load_urdf(to_urdf(model), merge_fixed=False), model)
+
+
+def test_frames_survive_the_round_trip(rng):
+    builder = random_model(rng, ("revolute", "revolute"))
+    builder.add_frame("tool", "b1", R=random_rotation(rng), p=rng.normal(size=3))
+    builder.add_frame("camera", None, R=random_rotation(rng), p=rng.normal(size=3))
+    model = builder.build()
+    assert_same_models(load_urdf(to_urdf(model)), model)
+
+
+@pytest.mark.parametrize("joint", ["revolute", "prismatic"])
+@pytest.mark.parametrize("lower, upper", [(-1.0, 2.0), (-np.inf, 2.0), (-1.0, np.inf)])
+def test_limits_survive_the_round_trip(joint, lower, upper):
+    builder = ModelBuilder()
+    builder.add_body("arm", joint=joint, lower=lower, upper=upper)
+    model = builder.build()
+    assert_same_models(load_urdf(to_urdf(model)), model)
+
+
+def test_hub_without_mass_survives_the_round_trip():
+    builder = ModelBuilder()
+    builder.add_body("hub", inertial=Inertial(inertia=np.diag([0, 0, 0.35])))
+    model = builder.build()
+    assert_same_models(load_urdf(to_urdf(model)), model)
+
+
+def test_numbers_keep_every_digit(rng):
+    model = random_model(rng, ("prismatic",)).build()
+    again = load_urdf(to_urdf(model))
+    for key in ("p", "mass", "com", "damping", "effort"):
+        np.testing.assert_array_equal(getattr(again, key), getattr(model, key))
+
+
+@pytest.mark.parametrize(
+    "kind, split",
+    [
+        ("universal", ("revolute", "revolute")),
+        ("cylindrical", ("revolute", "prismatic")),
+        ("planar", ("prismatic", "prismatic", "revolute")),
+    ],
+)
+def test_joint_with_several_axes_is_split_around_massless_links(rng, kind, split):
+    model = random_model(rng, (kind,)).build()
+    again = load_urdf(to_urdf(model))
+    k = len(split)
+    e, e2 = np.asarray(model.axis[0]), np.asarray(model.axis2[0])
+    axes = {"universal": [e, e2], "cylindrical": [e, e]}
+    axes["planar"] = [e2, np.cross(e, e2), e]
+    assert again.names == (*(f"b0_{i}" for i in range(1, k)), "b0")
+    assert again.joint_names == tuple(f"joint 0_{i + 1}" for i in range(k))
+    assert again.joints == split
+    np.testing.assert_allclose(again.axis, axes[kind], atol=1e-15)
+    np.testing.assert_array_equal(again.mass, [*[0] * (k - 1), model.mass[0]])
+    np.testing.assert_array_equal(again.p[:, 0], [model.p[0, 0], *[0] * (k - 1)])
+    np.testing.assert_array_equal(again.damping, model.damping)
+
+
+def test_file_holds_the_text_and_nothing_else_is_left(rng, tmp_path):
+    model = random_model(rng, ("revolute",)).build()
+    path = tmp_path / "robot.urdf"
+    path.write_text("old")
+    text = to_urdf(model, path)
+    assert path.read_text() == text
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def built(joint="revolute", loop=False, **options):
+    builder = ModelBuilder("r")
+    builder.add_body("a", joint=joint, **options)
+    builder.add_body("b", "a")
+    if loop:
+        builder.add_loop("a", (0, 0, 0), "b", (0, 0, 0))
+    return builder.build()
+
+
+UNHELD = [
+    ("armature", {"armature": 1.0}),
+    ("stiffness", {"stiffness": 1.0}),
+    ("loops", {"loop": True}),
+    ("damping", {"joint": "free", "damping": [0, 0, 0, 0, 0, 1]}),
+    ("upper", {"joint": "free", "upper": 1.0}),
+]
+
+
+@pytest.mark.parametrize("what, options", UNHELD)
+def test_what_urdf_cannot_hold_is_reported(what, options):
+    where = "model 'r'" if what == "loops" else "joint 'j_a'"
+    with pytest.raises(ValueError, match=rf"{where} has {what}.*drop=\('{what}',\)"):
+        to_urdf(built(**options))
+
+
+@pytest.mark.parametrize("what, options", UNHELD)
+def test_what_urdf_cannot_hold_is_left_out_on_request(what, options):
+    again = load_urdf(to_urdf(built(**options), drop=(what,)))
+    assert_same_models(again, built(options.get("joint", "revolute")))
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"joint": "helical", "pitch": 0.1}, "joint 'j_a' is helical.*to_dict"),
+        ({"joint": "spherical"}, "joint 'j_a' is spherical.*to_dict"),
+        ({"joint_name": "j_b"}, "two joints of the URDF .* name 'j_b': rename"),
+    ],
+)
+def test_model_that_urdf_cannot_hold_is_reported(options, message):
+    with pytest.raises(ValueError, match=message):
+        to_urdf(built(**options))
+
+
+def test_unknown_name_in_drop_is_reported():
+    with pytest.raises(ValueError, match="drop names gravity, expected some of"):
+        to_urdf(built(), drop=("gravity",))
