@@ -1,0 +1,43 @@
+"""Differentiable rigid multibody dynamics on JAX.
+
+Functions are pure, take `model, state, inputs, *, options` and are written for one
+state: `jax.jit`, `jax.vmap` and `jax.grad` do the rest.
+"""
+
+from jaxdyn import robots as robots
+from jaxdyn.algorithms import Accelerations as Accelerations
+from jaxdyn.algorithms import BaseMotion as BaseMotion
+from jaxdyn.algorithms import Poses as Poses
+from jaxdyn.algorithms import Velocities as Velocities
+from jaxdyn.algorithms import body_accelerations as body_accelerations
+from jaxdyn.algorithms import body_velocities as body_velocities
+from jaxdyn.algorithms import center_of_mass as center_of_mass
+from jaxdyn.algorithms import difference as difference
+from jaxdyn.algorithms import forward_kinematics as forward_kinematics
+from jaxdyn.algorithms import frame_poses as frame_poses
+from jaxdyn.algorithms import integrate as integrate
+from jaxdyn.algorithms import jacobian as jacobian
+from jaxdyn.algorithms import jacobian_dot_qd as jacobian_dot_qd
+from jaxdyn.algorithms import neutral as neutral
+from jaxdyn.algorithms import random_configuration as random_configuration
+from jaxdyn.io import DHLink as DHLink
+from jaxdyn.io import from_dh as from_dh
+from jaxdyn.io import from_dict as from_dict
+from jaxdyn.io import from_mujoco as from_mujoco
+from jaxdyn.io import load_mjcf as load_mjcf
+from jaxdyn.io import load_urdf as load_urdf
+from jaxdyn.io import to_dict as to_dict
+from jaxdyn.io import to_mujoco as to_mujoco
+from jaxdyn.io import to_urdf as to_urdf
+from jaxdyn.model import Inertial as Inertial
+from jaxdyn.model import Loop as Loop
+from jaxdyn.model import Model as Model
+from jaxdyn.model import ModelBuilder as ModelBuilder
+from jaxdyn.model import SlenderRods as SlenderRods
+from jaxdyn.model import from_log_cholesky as from_log_cholesky
+from jaxdyn.model import from_pi as from_pi
+from jaxdyn.model import inertial_parameters as inertial_parameters
+from jaxdyn.model import pseudo_inertia as pseudo_inertia
+from jaxdyn.model import to_log_cholesky as to_log_cholesky
+from jaxdyn.model import to_pi as to_pi
+from jaxdyn.model import with_inertial_parameters as with_inertial_parameters

@@ -57,8 +57,9 @@ def forward_kinematics(model: Model, q: Float[Array, " nq"]) -> Poses:
     """
     model, q = arguments(model, q=q)
     R, p = collect(model.topology.lanes, _poses(model, q), model.topology.steps.last)
-    Q = _rows(step_frames(model), model.topology.steps.last)
-    return Poses((R @ Q.T).array(), p.array())
+    Q = step_frames(model)[model.topology.steps.last]
+    # R Qᵀ written out: full precision on every backend
+    return Poses((R.array()[:, :, None] * Q[:, None]).sum(axis=-1), p.array())
 
 
 def frame_poses(model: Model, q: Float[Array, " nq"]) -> Poses:
@@ -183,8 +184,8 @@ def _root(dtype: Any, base: BaseMotion | None) -> tuple[Mat3, Vec3, Vec3, Vec3, 
 
 def _move(R0: Mat3, link: Link) -> tuple[Mat3, Vec3, Vec3]:
     """Axes of a step, offset from its parent's origin, and its own axis e, in the world."""
-    R = turn_z(R0 @ link.C, link.c, link.s)
-    return R, R0 @ link.b + R.z * link.d, R.z
+    R = turn_z(R0 @ Mat3.of(link.C), link.c, link.s)
+    return R, R0 @ Vec3.of(link.b) + R.z * link.d, R.z
 
 
 def _poses(model: Model, q: Float[Array, " nq"]) -> Any:
@@ -241,7 +242,7 @@ def _attachment(
         c = Vec3.of(model.frame_p[k]) + Mat3.of(model.frame_R[k]) @ c
     else:
         i = model.body(body)
-    Q = _rows(step_frames(model), model.topology.steps.last[i])
+    Q = Mat3.of(step_frames(model)[model.topology.steps.last[i]])
     return i, Q.T @ c
 
 

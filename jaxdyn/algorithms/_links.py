@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 
 from jaxdyn.algorithms._walk import from_parents
 from jaxdyn.model import DIRECTIONS, Model
-from jaxdyn.spatial import Mat3, Quaternion, Scalar, Vec3, cross, frame_along
+from jaxdyn.spatial import Quaternion, Scalar, Vec3, cross, frame_along
 
 
 @jax.tree_util.register_dataclass
@@ -23,15 +23,15 @@ class Link:
     """The joint of one step at the current q.
 
     Attributes:
-        C: rotation from the parent step's axes to this step's, before it turns.
-        b: offset of the joint in the parent step's axes, before it slides.
+        C: [3, 3] rotation from the parent step's axes to its own, before it turns.
+        b: [3] offset of the joint in the parent step's axes, before it slides.
         c, s: cosine and sine of the angle about z.
         d: displacement along z.
         turn, slide: angular and linear velocity along z per unit rate.
     """
 
-    C: Mat3
-    b: Vec3
+    C: Scalar
+    b: Scalar
     c: Scalar
     s: Scalar
     d: Scalar
@@ -40,25 +40,27 @@ class Link:
 
 
 def links(model: Model, q: Float[Array, " nq"]) -> Link:
-    """The links of all steps at `q`."""
-    topology, steps = model.topology, model.topology.steps
-    Q = step_frames(model)
-    Q0 = from_parents(steps.parent, Q, Mat3.identity(model.dtype))
-    first = jnp.asarray(steps.first)
-    R = jnp.where(
-        first[:, None, None], model.R[steps.body], jnp.eye(3, dtype=model.dtype)
-    )
-    p = jnp.where(first[:, None], model.p[steps.body], 0)
-    C0 = Q0.T @ Mat3.of(R)
-    C, b = C0 @ Q, Q0.T @ Vec3.of(p)
+    """The links of all steps at `q`.
 
-    turned, free = _first_steps(model, "quaternion"), _first_steps(model, "position")
+    What the model alone decides (C, b) is not batched when q is, and stays in small
+    arrays; the rest is one number per step.
+    """
+    topology, steps = model.topology, model.topology.steps
+    one = jnp.eye(3, dtype=model.dtype)
+    Q = step_frames(model)
+    Q0 = jnp.swapaxes(from_parents(steps.parent, Q, one), -1, -2)
+    first = steps.first[:, None]
+    C0 = _product(Q0, jnp.where(first[:, None], model.R[steps.body], one))
+    b = _product(Q0, jnp.where(first, model.p[steps.body], 0)[..., None])[..., 0]
+    C = _product(C0, Q)
+
+    turned, free = topology.quaternion_steps, topology.free_steps
     if turned.size:
-        rotation = Quaternion.of(q[topology.quaternion_q]).unit().matrix()
-        C = _replace(C, turned, _rows(C0, turned) @ rotation @ _rows(Q, turned))
+        rotation = Quaternion.of(q[topology.quaternion_q]).unit().matrix().array()
+        C = C.at[turned].set(_product(_product(C0[turned], rotation), Q[turned]))
     if free.size:
-        moved = _rows(C0, free) @ Vec3.of(q[topology.position_q])
-        b = _replace(b, free, _rows(b, free) + moved)
+        moved = _product(C0[free], q[topology.position_q][..., None])[..., 0]
+        b = b.at[free].add(moved)
 
     turn, slide = screw(model)
     coordinate = q.at[steps.q].get(mode="fill", fill_value=0)
@@ -93,16 +95,20 @@ def inner_bias(model: Model, qd: Float[Array, " nv"]) -> tuple[Vec3, Vec3] | Non
     return dw, _replace(none, topology.steps.last[topology.free_bodies], b_v)
 
 
-def step_frames(model: Model) -> Mat3:
+def step_frames(model: Model) -> Float[Array, "steps 3 3"]:
     """For each step the rotation Q from body-like axes to axes with z along the step."""
-    steps = model.topology.steps
-    x, y, z = (
-        jnp.broadcast_to(row, model.axis.shape) for row in jnp.eye(3, dtype=model.dtype)
-    )
-    axis3 = jnp.cross(model.axis, model.axis2)
-    table = dict(axis=model.axis, axis2=model.axis2, axis3=axis3, x=x, y=y, z=z)
-    stacked = jnp.stack([table[name] for name in DIRECTIONS])
-    return frame_along(Vec3.of(stacked[steps.direction, steps.body]))
+    steps, one = model.topology.steps, jnp.eye(3, dtype=model.dtype)
+    table = {
+        "axis": model.axis,
+        "axis2": model.axis2,
+        "axis3": jnp.cross(model.axis, model.axis2),
+        **{
+            k: jnp.broadcast_to(row, (model.n, 3))
+            for k, row in zip("xyz", one, strict=True)
+        },
+    }
+    directions = jnp.stack([table[name] for name in DIRECTIONS])
+    return frame_along(Vec3.of(directions[steps.direction, steps.body])).array()
 
 
 def screw(model: Model) -> tuple[Float[Array, " steps"], Float[Array, " steps"]]:
@@ -113,17 +119,9 @@ def screw(model: Model) -> tuple[Float[Array, " steps"], Float[Array, " steps"]]
     return turn, jnp.where(steps.pitched, model.pitch[steps.body], slide)
 
 
-def _first_steps(model: Model, part: str) -> Any:
-    topology = model.topology
-    bodies = (
-        topology.quaternion_bodies if part == "quaternion" else topology.free_bodies
-    )
-    widths = [len(topology.types[i].steps) for i in bodies]
-    return topology.steps.last[bodies] - widths + 1 if bodies.size else bodies
-
-
-def _rows(tree: Any, index: Any) -> Any:
-    return jax.tree.map(lambda x: x[index], tree)
+def _product(A: Any, B: Any) -> Any:
+    """Matrix products written out: full precision on every backend."""
+    return (A[..., :, :, None] * B[..., None, :, :]).sum(axis=-2)
 
 
 def _replace(tree: Any, index: Any, rows: Any) -> Any:

@@ -48,10 +48,11 @@ def from_dh(
     """The serial robot of a Denavit-Hartenberg table.
 
     The frame of body i has its origin on joint axis i, z along it, and turns with the
-    link. In the "distal" (standard) convention T_i = Rz(theta) Tz(d) Tx(a) Rx(alpha), so
-    the Denavit-Hartenberg frame i stands at the far end of the link and is Tz(d) Tx(a)
-    Rx(alpha) in the body frame. In the "proximal" (modified) convention T_i = Rx(alpha)
-    Tx(a) Rz(theta) Tz(d), with a and alpha of the link before, and is the body frame.
+    link. In the "distal" (standard) convention T_i = Rz(theta) Tz(d) Tx(a) Rx(alpha),
+    so the Denavit-Hartenberg frame i stands at the far end of the link and is
+    Tz(d) Tx(a) Rx(alpha) in the body frame. In the "proximal" (modified) convention
+    T_i = Rx(alpha) Tx(a) Rz(theta) Tz(d), with a and alpha of the link before, and is
+    the body frame.
 
     Args:
         rows: one per link, base to tip.
@@ -70,7 +71,8 @@ def from_dh(
     for i, row in enumerate(rows):
         body = row.name or f"link{i + 1}"
         far = _far_end(row)
-        if not distal:  # Rx Tx of this row belong to the link before; slide up to frame i
+        if not distal:
+            # Rx Tx of this row belong to the link before; slide up to frame i
             turn = _about_x(row.alpha)
             R, p = R @ turn, p + R @ np.array([row.a, 0, 0])
             p = p + R @ np.array([0, 0, row.d])
@@ -102,8 +104,8 @@ def _about_x(alpha: float) -> np.ndarray:
 def _joint(body: str, letter: str) -> str:
     if letter not in ("R", "P"):
         raise ValueError(
-            f"body {body!r}: joint is {letter!r}, expected 'R' or 'P': other joints need "
-            "ModelBuilder."
+            f"body {body!r}: joint is {letter!r}, expected 'R' or 'P': other joints "
+            "need ModelBuilder."
         )
     return {"R": "revolute", "P": "prismatic"}[letter]
 

@@ -1,15 +1,16 @@
 """Models as plain dictionaries, the format in which reference data are exchanged."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
 
-from jaxdyn.model import JOINT_TYPES, Inertial, Model, ModelBuilder
+from jaxdyn.model import Inertial, Model, ModelBuilder
 
 _MODEL_KEYS = {"name", "gravity", "nq", "nv", "bodies", "base", "frames", "loops"}
 _NOTES = {"dh", "tool_frame", "sequence", "units", "independent", "actuated"}
 _BODY_KEYS = {"name", "parent", "joint", "mass", "com", "inertia"}
-_PLACES = {"idx_q", "nq", "idx_v", "nv"}
+_PLACES = ("idx_q", "nq", "idx_v", "nv")
 _JOINT_KEYS = {"type", "axis", "axis2", "pitch", "placement", "name"}
 _EFFECTS = {
     "armature": 0.0,
@@ -51,6 +52,8 @@ def from_dict(
         gravity=data.get("gravity", (0.0, 0.0, -9.81)),
         base=data.get("base", "base"),
     )
+    if not isinstance(data["bodies"], list | tuple):
+        raise ValueError(f"bodies is {data['bodies']!r}, expected a list of bodies.")
     for i, body in enumerate(data["bodies"]):
         _add_body(builder, i, body, check_inertia)
     for frame in data.get("frames", ()):
@@ -67,7 +70,12 @@ def from_dict(
 
 def to_dict(model: Model) -> dict[str, Any]:
     """The model as a dictionary of plain numbers, read back by `from_dict`."""
-    bodies = [_body(model, i) for i in range(model.n)]
+    leaves = {
+        field.name: np.asarray(getattr(model, field.name), float)
+        for field in dataclasses.fields(model)
+        if field.name not in ("loops", "topology")
+    }
+    bodies = [_body(model, leaves, i) for i in range(model.n)]
     result = {
         "name": model.name,
         "gravity": _list(model.gravity),
@@ -103,8 +111,9 @@ def to_dict(model: Model) -> dict[str, Any]:
 
 
 def _add_body(builder: ModelBuilder, i: int, body: Any, check_inertia: bool) -> None:
-    what = f"body {i}" if "name" not in body else f"body {body['name']!r}"
-    _known(body, what, _BODY_KEYS | _PLACES, required=_BODY_KEYS)
+    named = isinstance(body, dict) and "name" in body
+    what = f"body {body['name']!r}" if named else f"body {i}"
+    _known(body, what, _BODY_KEYS.union(_PLACES), required=_BODY_KEYS)
     joint = body["joint"]
     keys = _JOINT_KEYS | {*_EFFECTS, "rest"}
     _known(joint, f"joint of {what}", keys, required={"type", "placement"})
@@ -112,7 +121,8 @@ def _add_body(builder: ModelBuilder, i: int, body: Any, check_inertia: bool) -> 
     _known(placement, f"placement of {what}", {"R", "p"}, required={"R", "p"})
     if not isinstance(body["parent"], int):
         raise ValueError(
-            f"{what} has parent {body['parent']!r}, expected an index: -1 for the world."
+            f"{what} has parent {body['parent']!r}, expected an index: "
+            "-1 for the world."
         )
     options = {k: v for k, v in joint.items() if k not in {"type", "placement", "name"}}
     builder.add_body(
@@ -128,34 +138,35 @@ def _add_body(builder: ModelBuilder, i: int, body: Any, check_inertia: bool) -> 
     )
 
 
-def _body(model: Model, i: int) -> dict[str, Any]:
-    kind = JOINT_TYPES[model.joints[i]]
-    q, v = model.q_slice(i), model.v_slice(i)
+def _body(model: Model, leaves: dict[str, np.ndarray], i: int) -> dict[str, Any]:
+    t = model.topology
+    kind = t.types[i]
+    q, v = (slice(*s[i : i + 2]) for s in (t.q_start, t.v_start))
     joint: dict[str, Any] = {
         "type": model.joints[i],
-        "placement": {"R": _list(model.R[i]), "p": _list(model.p[i])},
+        "placement": {"R": _list(leaves["R"][i]), "p": _list(leaves["p"][i])},
     }
     if kind.axes >= 1:
-        joint["axis"] = _list(model.axis[i])
+        joint["axis"] = _list(leaves["axis"][i])
     if kind.axes == 2:
-        joint["axis2"] = _list(model.axis2[i])
+        joint["axis2"] = _list(leaves["axis2"][i])
     if model.joints[i] == "helical":
-        joint["pitch"] = float(model.pitch[i])
+        joint["pitch"] = float(leaves["pitch"][i])
     if model.joint_names[i] != f"j_{model.names[i]}":
         joint["name"] = model.joint_names[i]
     for key, default in _EFFECTS.items():
-        values = getattr(model, key)[q if key in ("lower", "upper") else v]
-        if (np.asarray(values) != default).any():
+        values = leaves[key][q if key in ("lower", "upper") else v]
+        if (values != default).any():
             joint[key] = _list(values)
-    if "stiffness" in joint:
-        joint["rest"] = _list(model.rest[q])
+    if (leaves["rest"][q] != kind.neutral).any():
+        joint["rest"] = _list(leaves["rest"][q])
     return {
         "name": model.names[i],
         "parent": model.parents[i],
         "joint": joint,
-        "mass": float(model.mass[i]),
-        "com": _list(model.com[i]),
-        "inertia": _list(model.inertia[i]),
+        "mass": float(leaves["mass"][i]),
+        "com": _list(leaves["com"][i]),
+        "inertia": _list(leaves["inertia"][i]),
         "idx_q": q.start,
         "nq": kind.nq,
         "idx_v": v.start,
@@ -165,19 +176,18 @@ def _body(model: Model, i: int) -> dict[str, Any]:
 
 def _check_places(data: dict[str, Any], model: Model) -> None:
     """Counts and places are redundant: where they are given they must agree."""
+    t = model.topology
     pairs = [("model", key, data.get(key), getattr(model, key)) for key in ("nq", "nv")]
     for i, body in enumerate(data["bodies"]):
-        q, v = model.q_slice(i), model.v_slice(i)
-        places = dict(
-            idx_q=q.start, nq=q.stop - q.start, idx_v=v.start, nv=v.stop - v.start
-        )
-        what = f"body {model.names[i]!r}"
-        pairs += [(what, key, body.get(key), value) for key, value in places.items()]
+        kind, what = t.types[i], f"body {t.names[i]!r}"
+        places = (t.q_start[i], kind.nq, t.v_start[i], kind.nv)
+        for key, value in zip(_PLACES, places, strict=True):
+            pairs.append((what, key, body.get(key), value))
     for what, key, given, value in pairs:
         if given is not None and given != value:
             raise ValueError(
-                f"{what}: {key} is {given}, expected {value} from the joint types: correct it "
-                "or leave it out."
+                f"{what}: {key} is {given}, expected {value} from the joint types: "
+                "correct it or leave it out."
             )
 
 
@@ -187,8 +197,8 @@ def _known(data: Any, what: str, keys: set[str], required: set[str]) -> None:
     for key in data:
         if key not in keys:
             raise ValueError(
-                f"{what} has the key {key!r}, expected only: {', '.join(sorted(keys))}: "
-                "remove it, or correct its spelling."
+                f"{what} has the key {key!r}, expected only: "
+                f"{', '.join(sorted(keys))}: remove it, or correct its spelling."
             )
     for key in sorted(required):
         if key not in data:

@@ -33,7 +33,7 @@ def matrix_to_rpy(R: np.ndarray) -> np.ndarray:
 
 def quaternion_to_matrix(x: float, y: float, z: float, w: float) -> np.ndarray:
     """The rotation of a quaternion of any length but zero."""
-    v = np.array([x, y, z]) / np.linalg.norm([x, y, z, w])
-    w = w / np.linalg.norm([x, y, z, w])
+    length = float(np.linalg.norm([x, y, z, w]))
+    v, w = np.array([x, y, z]) / length, w / length
     K = np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]])
     return np.eye(3) + 2 * w * K + 2 * K @ K

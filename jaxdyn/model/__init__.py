@@ -14,7 +14,9 @@ from jaxdyn.model._parameters import inertial_parameters as inertial_parameters
 from jaxdyn.model._parameters import pseudo_inertia as pseudo_inertia
 from jaxdyn.model._parameters import to_log_cholesky as to_log_cholesky
 from jaxdyn.model._parameters import to_pi as to_pi
-from jaxdyn.model._parameters import with_inertial_parameters as with_inertial_parameters
+from jaxdyn.model._parameters import (
+    with_inertial_parameters as with_inertial_parameters,
+)
 from jaxdyn.model._slender import SlenderRods as SlenderRods
 from jaxdyn.model._topology import DIRECTIONS as DIRECTIONS
 from jaxdyn.model._topology import Topology as Topology

@@ -1,13 +1,16 @@
 """Mass, centre of mass and inertia of one body, on the host: solids, sums, checks."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
 
-Vector = tuple[float, float, float] | list[float] | np.ndarray
+from jaxdyn.model._check import check_finite
+
+Vector = Sequence[float | int] | np.ndarray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Inertial:
     """Inertial data of a body: mass, centre of mass, inertia about that centre.
 
@@ -29,11 +32,13 @@ class Inertial:
         return Inertial(mass, com, inertia)
 
     def moved(self, R: np.ndarray, p: np.ndarray) -> "Inertial":
-        """The same body seen from a frame in which its own frame has the pose (R, p)."""
+        """The same body seen from a frame in which its own has the pose (R, p)."""
         return Inertial(self.mass, p + R @ self.com, R @ self.inertia @ R.T)
 
-    def scaled(self, mass: float) -> "Inertial":
+    def scaled(self, mass: float | int) -> "Inertial":
         """The same shape with another total mass."""
+        if self.mass == 0:
+            raise ValueError(f"a body without mass has no shape to scale to {mass} kg.")
         return Inertial(mass, self.com, self.inertia * (mass / self.mass))
 
     @staticmethod
@@ -60,13 +65,17 @@ class Inertial:
         return Inertial(mass, np.zeros(3), mass / 5 * np.diag([y + z, x + z, x + y]))
 
     @staticmethod
-    def cylinder(mass: float | int, radius: float, length: float) -> "Inertial":
+    def cylinder(
+        mass: float | int, radius: float | int, length: float | int
+    ) -> "Inertial":
         """A uniform cylinder along z, centred at the origin."""
         side = mass * (3 * radius**2 + length**2) / 12
         return Inertial(mass, np.zeros(3), np.diag([side, side, mass * radius**2 / 2]))
 
     @staticmethod
-    def capsule(mass: float | int, radius: float, length: float) -> "Inertial":
+    def capsule(
+        mass: float | int, radius: float | int, length: float | int
+    ) -> "Inertial":
         """A uniform capsule along z: a cylinder of `length` between two half balls."""
         cylinder = mass * length / (length + 4 / 3 * radius)
         ball = mass - cylinder
@@ -87,47 +96,32 @@ class Inertial:
         check_finite(body, "inertia", self.inertia, (3, 3))
         if self.mass < 0:
             raise ValueError(
-                f"body {body!r}: mass is {self.mass}, expected zero or more: give the mass in kg."
+                f"body {body!r}: mass is {self.mass}, expected zero or more: "
+                "give the mass in kg."
             )
         scale = np.abs(self.inertia).max()
         if np.abs(self.inertia - self.inertia.T).max() > 1e-9 * scale:
             raise ValueError(
-                f"body {body!r}: inertia {self.inertia.tolist()} is not symmetric: give the "
-                "full tensor, products of inertia with their minus sign on both sides."
+                f"body {body!r}: inertia {self.inertia.tolist()} is not symmetric: "
+                "give the full tensor, products of inertia with their minus sign on "
+                "both sides."
             )
         low, middle, high = np.linalg.eigvalsh(self.inertia)
         if low < -1e-9 * scale:
             raise ValueError(
-                f"body {body!r}: inertia has the negative principal value {low:g}, expected "
-                "zero or more: it must be about the centre of mass, in body axes."
+                f"body {body!r}: inertia has the negative principal value {low:g}, "
+                "expected zero or more: it must be about the centre of mass, in body "
+                "axes."
             )
         if triangle and self.mass > 0 and low + middle < high * (1 - 1e-6):
             raise ValueError(
-                f"body {body!r}: principal inertias {low:g}, {middle:g}, {high:g} violate the "
-                "triangle inequality (no principal value may exceed the sum of the other "
-                "two): correct the inertia, or accept it with check_inertia=False."
+                f"body {body!r}: principal inertias {low:g}, {middle:g}, {high:g} "
+                "violate the triangle inequality (no principal value may exceed the "
+                "sum of the other two): correct the inertia, or accept it with "
+                "check_inertia=False."
             )
 
 
 def point_inertia(mass: float | int, c: np.ndarray) -> np.ndarray:
     """The inertia mass (c.c 1 - c cᵀ) of a point mass at `c` about the origin."""
     return mass * (c @ c * np.eye(3) - np.outer(c, c))
-
-
-def check_finite(
-    body: str, what: str, value: object, shape: tuple[int, ...]
-) -> np.ndarray:
-    """The value as an array, or a `ValueError` naming the body and what is wrong."""
-    try:
-        array = np.asarray(value, float)
-    except (TypeError, ValueError):
-        array = None
-    if array is None or array.shape != shape:
-        wanted = f"{' x '.join(map(str, shape))} numbers" if shape else "one number"
-        raise ValueError(f"body {body!r}: {what} is {value!r}, expected {wanted}.")
-    if not np.isfinite(array).all():
-        raise ValueError(
-            f"body {body!r}: {what} is {array.tolist()}, expected finite numbers: replace NaN "
-            "and infinite entries."
-        )
-    return array

@@ -9,6 +9,8 @@ velocities, in the axes of the moved body.
 
 from dataclasses import dataclass
 
+import numpy as np
+
 
 @dataclass(frozen=True)
 class Step:
@@ -42,6 +44,14 @@ class JointType:
     position: int | None = None
     quaternion: int | None = None
 
+    @property
+    def neutral(self) -> np.ndarray:
+        """The position in which the joint does not move its body: [nq]."""
+        q = np.zeros(self.nq)
+        if self.quaternion is not None:
+            q[self.quaternion + 3] = 1.0
+        return q
+
 
 # q: angle about `axis`.                                        qd: its rate.
 REVOLUTE = JointType(nq=1, nv=1, axes=1, steps=(Step("axis", 1, 0),))
@@ -53,7 +63,8 @@ PRISMATIC = JointType(nq=1, nv=1, axes=1, steps=(Step("axis", 0, 1),))
 # metres per radian).                                           qd: the angle's rate.
 HELICAL = JointType(nq=1, nv=1, axes=1, steps=(Step("axis", 1, "pitch"),))
 
-# q: angle about `axis`, then angle about `axis2`, which the first turns.  qd: the rates.
+# q: angle about `axis`, then angle about `axis2`, which the first turns.
+# qd: the rates.
 UNIVERSAL = JointType(
     nq=2, nv=2, axes=2, steps=(Step("axis", 1, 0), Step("axis2", 1, 0))
 )
@@ -72,8 +83,8 @@ PLANAR = JointType(
     steps=(Step("axis2", 0, 1), Step("axis3", 0, 1), Step("axis", 1, 0)),
 )
 
-# q: unit quaternion x, y, z, w.                                qd: angular velocity of the
-# body relative to its parent, in body axes.
+# q: unit quaternion x, y, z, w.
+# qd: angular velocity of the body relative to its parent, in body axes.
 SPHERICAL = JointType(
     nq=4,
     nv=3,
@@ -82,8 +93,9 @@ SPHERICAL = JointType(
     quaternion=0,
 )
 
-# q: position in the joint frame, unit quaternion x, y, z, w.   qd: linear velocity of the
-# body origin, angular velocity, relative to the parent, both in body axes.
+# q: position in the joint frame, unit quaternion x, y, z, w.
+# qd: linear velocity of the body origin, angular velocity, relative to the parent, both
+# in body axes.
 FREE = JointType(
     nq=7,
     nv=6,

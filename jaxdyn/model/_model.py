@@ -5,6 +5,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import numpy as np
+from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from jaxdyn.model._modules import Modules
@@ -149,8 +150,8 @@ class Model(eqx.Module):
             return self.names.index(body)
         if not 0 <= body < self.n:
             raise ValueError(
-                f"model {self.name!r} has no body {body}, expected a name or an index from 0 "
-                f"to {self.n - 1}."
+                f"model {self.name!r} has no body {body}, expected a name or an index "
+                f"from 0 to {self.n - 1}."
             )
         return int(body)
 
@@ -166,7 +167,7 @@ class Model(eqx.Module):
 
     def __repr__(self) -> str:
         values = None
-        if not any(isinstance(leaf, jax.core.Tracer) for leaf in jax.tree.leaves(self)):
+        if not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(self)):
             if self.mass.ndim == 1:
                 values = {
                     k: np.asarray(getattr(self, k))

@@ -59,8 +59,9 @@ class Level:
     Attributes:
         index: [length, lanes] the node at each place; one more than the last node where
             a lane is shorter than the longest.
-        row, lane: for each lane the place, in the level before, of the node to which its
-            first node is attached; None at the first level, which hangs on the world.
+        row, lane: for each lane the place, in the level before, of the node to which
+            its first node is attached; None at the first level, which hangs on the
+            world.
     """
 
     index: np.ndarray
@@ -88,7 +89,7 @@ class Lanes:
 
 
 def cut_lanes(parents: np.ndarray) -> Lanes:
-    """The lanes of the tree in which node i hangs on node `parents[i]` < i, or on -1."""
+    """The lanes of the tree in which node i hangs on `parents[i]` < i, or on -1."""
     n = len(parents)
     size = np.ones(n, int)
     for i in range(n - 1, -1, -1):

@@ -27,7 +27,7 @@ def to_pi(
 def from_pi(
     pi: Float[Array, "10"],
 ) -> tuple[Float[Array, ""], Float[Array, "3"], Float[Array, "3 3"]]:
-    """Mass, centre of mass and inertia about that centre; the centre is 0 without mass."""
+    """Mass, centre of mass, inertia about it; the centre is 0 without mass."""
     m, h, I = pi[0], Vec3.of(pi[1:4]), Sym3(*pi[4:])
     inverse = jnp.where(m == 0, 0, 1 / jnp.where(m == 0, 1, m))
     com = h * inverse
@@ -50,7 +50,10 @@ def to_log_cholesky(pi: Float[Array, "10"]) -> Float[Array, "10"]:
 
     J = U Uᵀ, [Rucker], with
 
-    U = e^alpha [[e^d1, s12, s13, t1], [0, e^d2, s23, t2], [0, 0, e^d3, t3], [0, 0, 0, 1]]
+    U = e^alpha [[e^d1, s12, s13, t1],
+                 [0, e^d2, s23, t2],
+                 [0, 0, e^d3, t3],
+                 [0, 0, 0, 1]]
 
     and coordinates (alpha, d1, d2, d3, s12, s23, s13, t1, t2, t3).
     """
@@ -85,8 +88,8 @@ def with_inertial_parameters(model: Model, pi: Float[Array, "n 10"]) -> Model:
     """The model with the parameters pi of every body replaced."""
     if pi.shape != (model.n, 10):
         raise ValueError(
-            f"pi has shape {pi.shape}, expected {(model.n, 10)} for model {model.name!r}: "
-            "ten parameters for each body."
+            f"pi has shape {pi.shape}, expected {(model.n, 10)} for model "
+            f"{model.name!r}: ten parameters for each body."
         )
     leaves = jax.vmap(from_pi)(pi)
     return eqx.tree_at(lambda m: (m.mass, m.com, m.inertia), model, leaves)

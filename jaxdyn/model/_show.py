@@ -18,11 +18,13 @@ MAX_ROWS = 60
 def show(
     topology: Topology, values: Mapping[str, np.ndarray] | None, loops: int
 ) -> str:
-    """The text of `repr(model)`; without `values` (traced or batched) only its structure."""
+    """The text of `repr(model)`; without `values` (traced, batched) its structure."""
     t = topology
-    head = f"Model {t.name!r}: {_count(len(t.names), 'body', 'bodies')}, nq = {t.nq}, nv = {t.nv}"
+    bodies = _count(len(t.names), "body", "bodies")
+    head = f"Model {t.name!r}: {bodies}, nq = {t.nq}, nv = {t.nv}"
     if values is not None:
-        head += f", mass {values['mass'].sum():.6g} kg, gravity {_vector(values['gravity'])}"
+        head += f", mass {values['mass'].sum():.6g} kg"
+        head += f", gravity {_vector(values['gravity'])}"
     rows = _tree(t)
     width = max(len(label) for label, _ in rows[:MAX_ROWS])
     lines = [head, t.base]
@@ -44,7 +46,9 @@ def _tree(t: Topology) -> list[tuple[str, int]]:
     for i, p in enumerate(t.parents):
         children[p].append(i)
     rows: list[tuple[str, int]] = []
-    stack = [(i, "", "└ " if i == children[-1][-1] else "├ ") for i in children[-1][::-1]]
+    stack = [
+        (i, "", "└ " if i == children[-1][-1] else "├ ") for i in children[-1][::-1]
+    ]
     while stack:
         i, indent, sign = stack.pop()
         rows.append((indent + sign + t.names[i], i))

@@ -33,8 +33,8 @@ class SlenderRods:
         length = abs(a) + abs(b)
         if length == 0 and self.mass > 0:
             raise ValueError(
-                f"slender link: a and b are both 0, but the mass of its rods is {self.mass}: "
-                "a rod needs a length; use payload for a point mass."
+                "slender link: a and b are both 0, but the mass of its rods is "
+                f"{self.mass}: a rod needs a length; use payload for a point mass."
             )
         rho = self.mass / length if length else 0.0
         bend, end = (0.0, 0.0, b), (a, 0.0, b)

@@ -129,7 +129,8 @@ class Topology:
                 )
             last.append(len(rows) - 1)
         return Steps(
-            *(np.array(column) for column in zip(*rows, strict=True)), np.array(last)
+            *(np.array(column) for column in zip(*rows, strict=True)),
+            last=np.array(last),
         )
 
     @cached_property
@@ -170,6 +171,21 @@ class Topology:
         """[quaternions, 3] the places of their angular velocities in qd."""
         ends = np.array([self.v_start[i + 1] for i in self.quaternion_bodies], int)
         return ends[:, None] + np.arange(-3, 0)
+
+    def _first_steps(self, bodies: np.ndarray) -> np.ndarray:
+        last = self.steps.last[bodies]
+        widths = [len(self.types[i].steps) for i in bodies]
+        return last - np.array(widths, int) + 1
+
+    @cached_property
+    def quaternion_steps(self) -> np.ndarray:
+        """The steps that carry the rotation of the joints with a quaternion."""
+        return self._first_steps(self.quaternion_bodies)
+
+    @cached_property
+    def free_steps(self) -> np.ndarray:
+        """The steps that carry the displacement of the free joints."""
+        return self._first_steps(self.free_bodies)
 
     @cached_property
     def free_bodies(self) -> np.ndarray:

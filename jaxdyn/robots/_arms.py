@@ -33,8 +33,8 @@ def puma_mohan_saha(*, dtype: Any = None) -> Model:
 def puma_560(*, rotors: bool = False, dtype: Any = None) -> Model:
     """The PUMA 560 with its classical parameters, base frame at the shoulder.
 
-    The parameters are those of the robotics toolboxes, after [Armstrong]; the inertia of
-    link 3 violates the triangle inequality as published.
+    The parameters are those of the robotics toolboxes, after [Armstrong]; the inertia
+    of link 3 violates the triangle inequality as published.
 
     Args:
         rotors: whether the inertia of the geared motors is added as armature.
@@ -53,7 +53,9 @@ def puma_560(*, rotors: bool = False, dtype: Any = None) -> Model:
     for (a, alpha, d, mass, com, diagonal), motor, gear in zip(
         table, motors, gears, strict=True
     ):
-        inertial = Inertial(mass, np.array(com, float), np.diag(np.array(diagonal, float)))
+        inertial = Inertial(
+            mass, np.array(com, float), np.diag(np.array(diagonal, float))
+        )
         effects = {"armature": motor * gear**2} if rotors else {}
         alpha = np.deg2rad(alpha)
         rows.append(DHLink(a=a, alpha=alpha, d=d, inertial=inertial, effects=effects))
@@ -80,7 +82,7 @@ def mata_two_link(*, slender: bool = False, dtype: Any = None) -> Model:
 
 
 def gripper(*, at_tip: bool = False, dtype: Any = None) -> Model:
-    """The planar 4-DOF gripper of [Shah] section 3: a link, a finger of two, one of one.
+    """The planar 4-DOF gripper of [Shah] section 3: a link, fingers of two and one.
 
     Slender rods along x, gravity along -y.
 
@@ -135,7 +137,7 @@ def lecture_tree(*, dtype: Any = None) -> Model:
 
 
 def featherstone_2p(*, dtype: Any = None) -> Model:
-    """Two orthogonal sliders without gravity, [Ghosal]: x1'' and y2'' in closed form."""
+    """Two orthogonal sliders without gravity, [Ghosal]: x1'', y2'' in closed form."""
     b = ModelBuilder("planar_2p", gravity=_ORIGIN)
     for name, parent, axis, mass in (
         ("body1", None, (1.0, 0.0, 0.0), 2.0),

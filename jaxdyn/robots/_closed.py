@@ -100,9 +100,14 @@ def stewart_gough(*, dtype: Any = None) -> Model:
 
 
 def _bar(
-    b: ModelBuilder, name: str, parent: str | None, place: Any, length: float, mass: float
+    b: ModelBuilder,
+    name: str,
+    parent: str | None,
+    place: Any,
+    length: float,
+    mass: float,
 ) -> None:
-    """A slender bar along x on a revolute joint, with a trace of inertia about itself."""
+    """A slender bar along x on a revolute joint, with a trace of inertia about x."""
     rod = Inertial.rod(mass, (0.0, 0.0, 0.0), (length, 0.0, 0.0))
     rod = Inertial(mass, rod.com, rod.inertia + np.diag([1e-6 * mass, 0.0, 0.0]))
     p = place if isinstance(place, np.ndarray) else (place, 0.0, 0.0)

@@ -1,4 +1,4 @@
-"""Protein-like chains: two revolute joints per residue, the dihedral angles phi and psi.
+"""Protein-like chains: two revolute joints per residue, the dihedrals phi and psi.
 
 Lengths in angstrom, masses in dalton, time in picoseconds; no gravity.
 """
@@ -38,8 +38,8 @@ def protein_chain(sequence: str = "A" * 50, *, dtype: Any = None) -> Model:
             raise ValueError(
                 f"residue {i} is {letter!r}, expected one of {''.join(_RESIDUE_MASS)}."
             )
-        # in the frame of psi, N -> CA of the next residue is tilted by a few degrees and
-        # the next C is cis on the other side of it: half a turn about the new axis
+        # in the frame of psi, N -> CA of the next residue is tilted by a few degrees
+        # and the next C is cis on the other side of it: half a turn about the new axis
         R = _about_y(tilt) @ np.diag([-1.0, -1.0, 1.0]) if i else np.eye(3)
         b.add_body(
             f"b{2 * i:04d}",
@@ -61,7 +61,7 @@ def protein_chain(sequence: str = "A" * 50, *, dtype: Any = None) -> Model:
 
 
 def _peptide_plane() -> tuple[Inertial, np.ndarray, float]:
-    """The atoms C, O, N, H in the frame of psi, the place of N, and the tilt of N-CA."""
+    """The atoms C, O, N, H in the frame of psi, the place of N, the tilt of N-CA."""
     bend = 180 - _CA_C_N
     C = np.array([0.0, 0.0, _CA_C])
     N = C + _C_N * _in_plane(bend)

@@ -101,7 +101,9 @@ def exp(d: Vec3) -> Quaternion:
     angle = jnp.sqrt(jnp.where(small, 1, x))
     series = _horner(x, (1 / 2, -1 / 48, 1 / 3840, -1 / 645120, 1 / 185794560))
     v = d * jnp.where(small, series, jnp.sin(angle / 2) / angle)
-    series = _horner(x, (1, -1 / 8, 1 / 384, -1 / 46080, 1 / 10321920, -1 / 3715891200))
+    series = _horner(
+        x, (1.0, -1 / 8, 1 / 384, -1 / 46080, 1 / 10321920, -1 / 3715891200)
+    )
     return Quaternion(v.x, v.y, v.z, jnp.where(small, series, jnp.cos(angle / 2)))
 
 
@@ -112,7 +114,7 @@ def log(a: Quaternion) -> Vec3:
     x = dot(v, v)
     small = x < 1e-3
     t = jnp.where(small, x, 0) / jnp.where(small, w * w, 1)
-    series = _horner(t, (2, -2 / 3, 2 / 5, -2 / 7, 2 / 9, -2 / 11)) / jnp.where(
+    series = _horner(t, (2.0, -2 / 3, 2 / 5, -2 / 7, 2 / 9, -2 / 11)) / jnp.where(
         small, w, 1
     )
     n = jnp.sqrt(jnp.where(small, 1, x))

@@ -13,6 +13,7 @@ from jaxdyn.io import from_mujoco, load_mjcf
 DATA = Path(__file__).parents[1] / "data" / "mjcf_cases.json"
 CASES = {case["name"]: case for case in json.loads(DATA.read_text())["cases"]}
 MODELS = {}
+to_state = jax.jit(from_mujoco)
 GEOM = '<geom size="0.1"/>'
 
 
@@ -30,9 +31,7 @@ def case(request):
         states = []
         for values in CASES[name]["states"]:
             state = {key: np.array(value) for key, value in values.items()}
-            q, qd = from_mujoco(
-                model, *map(jnp.asarray, (state["qpos"], state["qvel"]))
-            )
+            q, qd = to_state(model, state["qpos"], state["qvel"])
             states.append(state | {"q": np.asarray(q), "qd": np.asarray(qd)})
         MODELS[name] = model, CASES[name], states
     return MODELS[name]

@@ -499,10 +499,12 @@ def test_file_holds_the_text_and_nothing_else_is_left(rng, tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
-def built(joint="revolute", loop=False, **options):
+def built(joint="revolute", loop=False, frame=None, **options):
     builder = ModelBuilder("r")
     builder.add_body("a", joint=joint, **options)
     builder.add_body("b", "a")
+    if frame:
+        builder.add_frame(frame, "b")
     if loop:
         builder.add_loop("a", (0, 0, 0), "b", (0, 0, 0))
     return builder.build()
@@ -535,7 +537,10 @@ def test_what_urdf_cannot_hold_is_left_out_on_request(what, options):
     [
         ({"joint": "helical", "pitch": 0.1}, "joint 'j_a' is helical.*to_dict"),
         ({"joint": "spherical"}, "joint 'j_a' is spherical.*to_dict"),
-        ({"joint_name": "j_b"}, "two joints of the URDF .* name 'j_b': rename"),
+        (
+            {"joint_name": "j_tool", "frame": "tool"},
+            "two joints of the URDF .* name 'j_tool': rename",
+        ),
     ],
 )
 def test_model_that_urdf_cannot_hold_is_reported(options, message):

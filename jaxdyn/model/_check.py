@@ -1,0 +1,154 @@
+"""Checks on the data of a body and its joint: each names the body and what to do."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxdyn.model._joints import JOINT_TYPES, JointType
+
+Numbers = float | int | Sequence[Any] | np.ndarray
+
+DOF_EFFECTS = ("armature", "damping", "friction", "stiffness")
+DOF_LIMITS = ("effort", "velocity")
+
+
+def check_finite(
+    body: str, what: str, value: object, shape: tuple[int, ...]
+) -> np.ndarray:
+    """The value as an array, or a `ValueError` naming the body and what is wrong."""
+    try:
+        array = np.asarray(value, float)
+    except (TypeError, ValueError):
+        array = None
+    if array is None or array.shape != shape:
+        wanted = f"{' x '.join(map(str, shape))} numbers" if shape else "one number"
+        raise ValueError(f"body {body!r}: {what} is {value!r}, expected {wanted}.")
+    if not np.isfinite(array).all():
+        raise ValueError(
+            f"body {body!r}: {what} is {array.tolist()}, expected finite numbers: "
+            "replace NaN and infinite entries."
+        )
+    return array
+
+
+def check_joint(name: str, joint: str) -> JointType:
+    """The joint type with this name."""
+    if not isinstance(joint, str) or joint not in JOINT_TYPES:
+        raise ValueError(
+            f"body {name!r}: joint type {joint!r} is not known, expected one of: "
+            f"{', '.join(JOINT_TYPES)}."
+        )
+    return JOINT_TYPES[joint]
+
+
+def check_axes(
+    name: str, joint: str, kind: JointType, axis: Numbers | None, axis2: Numbers | None
+) -> tuple[np.ndarray, np.ndarray]:
+    """The two directions of a joint, of unit length; z and x where it has none."""
+    for given, what, needed in ((axis, "axis", 1), (axis2, "axis2", 2)):
+        if given is not None and kind.axes < needed:
+            raise ValueError(
+                f"body {name!r}: a {joint} joint has no {what}, but {given} was given: "
+                "leave it out."
+            )
+    first = _direction(name, "axis", (0.0, 0.0, 1.0) if axis is None else axis)
+    if kind.axes < 2:
+        return first, np.array([1.0, 0.0, 0.0])
+    if axis2 is None:
+        raise ValueError(
+            f"body {name!r}: a {joint} joint needs axis2, a second direction."
+        )
+    second = _direction(name, "axis2", axis2)
+    if joint == "universal" and np.linalg.norm(np.cross(first, second)) < 1e-9:
+        raise ValueError(
+            f"body {name!r}: axis and axis2 of a universal joint are parallel "
+            f"({first.tolist()}): the joint would turn about one line only."
+        )
+    if joint == "planar" and abs(first @ second) > 1e-9:
+        raise ValueError(
+            f"body {name!r}: axis2 {second.tolist()} of a planar joint is not "
+            f"perpendicular to the normal {first.tolist()}: axis2 is the first "
+            "direction in the plane."
+        )
+    return first, second
+
+
+def _direction(name: str, what: str, value: Numbers) -> np.ndarray:
+    v = check_finite(name, what, value, (3,))
+    length = np.linalg.norm(v)
+    if length == 0:
+        raise ValueError(
+            f"body {name!r}: {what} is {v.tolist()}, expected a direction, not zero."
+        )
+    return v if abs(length - 1) < 4e-16 else v / length
+
+
+def check_rotation(name: str, value: Numbers | None) -> np.ndarray:
+    """The placement R as a rotation matrix; the identity where none is given."""
+    R = check_finite(name, "placement R", np.eye(3) if value is None else value, (3, 3))
+    error = np.abs(R.T @ R - np.eye(3)).max()
+    if error > 1e-6 or np.linalg.det(R) < 0:
+        raise ValueError(
+            f"body {name!r}: placement R {R.tolist()} is not a rotation (RᵀR differs "
+            f"from 1 by {error:.2g}, determinant {np.linalg.det(R):.3g}): give "
+            "orthonormal, right-handed axes."
+        )
+    if error < 1e-14:
+        return R
+    u, _, vt = np.linalg.svd(R)  # remove the rounding of printed digits
+    return u @ vt
+
+
+def check_pitch(name: str, joint: str, pitch: float | int | None) -> float:
+    """The pitch of a helical joint, zero for others."""
+    if joint == "helical":
+        if pitch is None:
+            raise ValueError(
+                f"body {name!r}: a helical joint needs a pitch, in metres per radian."
+            )
+        return float(check_finite(name, "pitch", pitch, ()))
+    if pitch is not None:
+        raise ValueError(
+            f"body {name!r}: a {joint} joint has no pitch, but {pitch} was given: "
+            "leave it out."
+        )
+    return 0.0
+
+
+def check_effects(
+    name: str, kind: JointType, given: dict[str, Numbers]
+) -> dict[str, np.ndarray]:
+    """Joint effects and limits, one entry per coordinate."""
+    result = {key: np.zeros(kind.nv) for key in DOF_EFFECTS}
+    result |= {key: np.full(kind.nv, np.inf) for key in DOF_LIMITS}
+    result |= {
+        "rest": kind.neutral,
+        "lower": np.full(kind.nq, -np.inf),
+        "upper": np.full(kind.nq, np.inf),
+    }
+    for key, value in given.items():
+        if key not in result:
+            raise ValueError(
+                f"body {name!r}: {key!r} is not known, expected one of: "
+                f"{', '.join(result)}."
+            )
+        size = result[key].size
+        try:
+            result[key] = np.broadcast_to(np.asarray(value, float), (size,)).copy()
+        except (TypeError, ValueError):
+            raise ValueError(
+                f"body {name!r}: {key} is {value}, expected one number or {size}."
+            ) from None
+        if np.isnan(result[key]).any():
+            raise ValueError(
+                f"body {name!r}: {key} is {value}, expected numbers, not NaN."
+            )
+        if key in (*DOF_EFFECTS, *DOF_LIMITS) and (result[key] < 0).any():
+            raise ValueError(f"body {name!r}: {key} is {value}, expected zero or more.")
+    if (result["lower"] > result["upper"]).any():
+        raise ValueError(
+            f"body {name!r}: lower limit {result['lower'].tolist()} exceeds the upper "
+            f"limit {result['upper'].tolist()}: exchange them."
+        )
+    return result

@@ -1,0 +1,3 @@
+"""Pictures of robots."""
+
+from jaxdyn.view._draw import draw as draw

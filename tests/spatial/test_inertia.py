@@ -1,0 +1,197 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+from jaxdyn.spatial import ArticulatedInertia, Mat3, RigidInertia, Sym3, Vec3
+
+
+def skew_matrix(a):
+    return np.cross(a, np.eye(3), axisb=0, axisc=0)
+
+
+def shift_matrix(a):
+    """The twist at the old origin, which is at `a`, from the twist at the new one."""
+    return np.block([[np.eye(3), -skew_matrix(a)], [np.zeros((3, 3)), np.eye(3)]])
+
+
+def random_rotation(rng):
+    q = np.linalg.qr(rng.normal(size=(3, 3)))[0]
+    return q * np.linalg.det(q)
+
+
+def random_rigid(rng):
+    """A body about its origin and its 6 x 6 matrix, linear part first."""
+    m, c, Q = rng.uniform(1, 2), rng.normal(size=3), rng.normal(size=(3, 3))
+    I_c, S = Q @ Q.T, skew_matrix(c)
+    I = I_c - m * S @ S
+    body = RigidInertia(jnp.asarray(m), vec(m * c), sym(I))
+    return body, np.block([[m * np.eye(3), -m * S], [m * S, I]])
+
+
+def random_articulated(rng):
+    M = rng.normal(size=(6, 6))
+    M = M @ M.T
+    A, B, D = (jnp.asarray(x) for x in (M[:3, :3], M[:3, 3:], M[3:, 3:]))
+    return ArticulatedInertia(Sym3.of(A), Mat3.of(B), Sym3.of(D)), M
+
+
+def vec(a):
+    return Vec3.of(jnp.asarray(a))
+
+
+def sym(a):
+    return Sym3.of(jnp.asarray(a))
+
+
+def dense(inertia):
+    """The 6 x 6 matrix column by column, from what `apply` does to unit twists."""
+    columns = []
+    for e in np.eye(6):
+        f, n = inertia.apply(vec(e[:3]), vec(e[3:]))
+        columns.append(np.concatenate([f.array(), n.array()]))
+    return np.stack(columns, axis=-1)
+
+
+both = pytest.mark.parametrize("random", [random_rigid, random_articulated])
+
+
+@both
+def test_apply_is_the_product_with_the_dense_matrix(rng, random):
+    inertia, M = random(rng)
+    twist = rng.normal(size=6)
+    f, n = inertia.apply(vec(twist[:3]), vec(twist[3:]))
+    got = np.concatenate([f.array(), n.array()])
+    np.testing.assert_allclose(got, M @ twist, rtol=1e-13, atol=1e-13)
+
+
+@both
+def test_sum_is_the_sum_of_the_dense_matrices(rng, random):
+    (a, M_a), (b, M_b) = random(rng), random(rng)
+    np.testing.assert_allclose(dense(a + b), M_a + M_b, atol=1e-13)
+
+
+@both
+def test_shift_is_the_congruence_with_the_dense_shift(rng, random):
+    inertia, M = random(rng)
+    a = rng.normal(size=3)
+    X = shift_matrix(a)
+    got = dense(inertia.shift(vec(a)))
+    np.testing.assert_allclose(got, X.T @ M @ X, atol=1e-13 * abs(got).max())
+
+
+@both
+def test_shift_there_and_back_is_nothing(rng, random):
+    inertia, M = random(rng)
+    a = vec(rng.normal(size=3))
+    got = dense(inertia.shift(a).shift(-a))
+    np.testing.assert_allclose(got, M, atol=1e-12)
+
+
+@both
+def test_rotate_is_the_congruence_with_the_dense_rotation(rng, random):
+    inertia, M = random(rng)
+    R = random_rotation(rng)
+    X = np.kron(np.eye(2), R)
+    got = dense(inertia.rotate(Mat3.of(jnp.asarray(R))))
+    np.testing.assert_allclose(got, X @ M @ X.T, atol=1e-13 * abs(got).max())
+
+
+def test_minus_square_takes_away_the_dense_dyad(rng):
+    inertia, M = random_articulated(rng)
+    s, wrench = 0.7, rng.normal(size=6)
+    got = dense(inertia.minus_square(vec(wrench[:3]), vec(wrench[3:]), s))
+    np.testing.assert_allclose(got, M - s * np.outer(wrench, wrench), atol=1e-13)
+
+
+def test_elimination_leaves_nothing_along_the_joint(rng):
+    inertia, _ = random_articulated(rng)
+    v, w = vec(rng.normal(size=3)), vec(rng.normal(size=3))
+    f, n = inertia.apply(v, w)
+    d = jnp.vdot(f.array(), v.array()) + jnp.vdot(n.array(), w.array())
+    rest = inertia.minus_square(f, n, 1 / d).apply(v, w)
+    np.testing.assert_allclose(np.stack([x.array() for x in rest]), 0, atol=1e-13)
+
+
+def test_a_rigid_body_as_articulated_inertia_is_the_same_map(rng):
+    body, M = random_rigid(rng)
+    np.testing.assert_allclose(dense(body.articulated()), M, atol=1e-13)
+
+
+def test_shift_of_a_rigid_body_commutes_with_articulated(rng):
+    body, _ = random_rigid(rng)
+    a = vec(rng.normal(size=3))
+    got, want = dense(body.shift(a).articulated()), dense(body.articulated().shift(a))
+    np.testing.assert_allclose(got, want, atol=1e-13)
+
+
+def test_about_center_is_the_parallel_axis_theorem(rng):
+    m, c, Q = 1.7, rng.normal(size=3), rng.normal(size=(3, 3))
+    I_c = Q @ Q.T
+    body = RigidInertia.about_center(jnp.asarray(m), vec(c), sym(I_c))
+    want = I_c + m * (c @ c * np.eye(3) - np.outer(c, c))
+    np.testing.assert_allclose(body.I.array(), want, atol=1e-14 * abs(want).max())
+
+
+def test_about_center_equals_the_shift_from_the_center(rng):
+    m, c, I_c = jnp.asarray(1.7), vec(rng.normal(size=3)), sym(np.diag([2, 3, 4.0]))
+    at_center = RigidInertia(m, Vec3.zero(jnp.float64), I_c)
+    got = RigidInertia.about_center(m, c, I_c)
+    np.testing.assert_allclose(dense(got), dense(at_center.shift(c)), atol=1e-13)
+
+
+def test_zero_is_neutral_in_sums(rng):
+    inertia, M = random_articulated(rng)
+    got = dense(inertia + ArticulatedInertia.zero(jnp.float64))
+    np.testing.assert_allclose(got, M, atol=1e-13)
+
+
+def every_operation(body, a, R, f, n, s):
+    articulated = body.articulated()
+    articulated += ArticulatedInertia.zero(s.dtype)
+    return (
+        (body + body).shift(a).rotate(R).apply(f, n),
+        (articulated + articulated)
+        .shift(a)
+        .rotate(R)
+        .minus_square(f, n, s)
+        .apply(f, n),
+        RigidInertia.about_center(s, a, body.I),
+    )
+
+
+def operands(rng, dtype):
+    vectors = [vec(rng.normal(size=3)) for _ in range(3)]
+    R = Mat3.of(jnp.asarray(random_rotation(rng)))
+    values = random_rigid(rng)[0], vectors[0], R, *vectors[1:], jnp.asarray(0.3)
+    return jax.tree.map(lambda x: x.astype(dtype), values)
+
+
+def test_float32_stays_float32(rng):
+    results = jax.eval_shape(every_operation, *operands(rng, jnp.float32))
+    assert {x.dtype for x in jax.tree.leaves(results)} == {jnp.dtype(jnp.float32)}
+
+
+def test_vmap_equals_the_loop(rng):
+    one, two = operands(rng, jnp.float64), operands(rng, jnp.float64)
+    single = jax.jit(every_operation)
+    loop = single(*one), single(*two)
+    rows = jax.tree.map(lambda *x: jnp.stack(x), *loop)
+    batch = jax.tree.map(lambda *x: jnp.stack(x), one, two)
+    got = jax.jit(jax.vmap(every_operation))(*batch)
+    jax.tree.map(lambda a, b: np.testing.assert_allclose(a, b, atol=1e-12), got, rows)
+
+
+def test_gradient_of_the_kinetic_energy_is_the_momentum(rng):
+    body, M = random_rigid(rng)
+    twist = rng.normal(size=6)
+
+    def energy(t):
+        v, w = Vec3.of(t[:3]), Vec3.of(t[3:])
+        f, n = body.apply(v, w)
+        return 0.5 * jnp.vdot(f.array(), v.array()) + 0.5 * jnp.vdot(
+            n.array(), w.array()
+        )
+
+    got = jax.jit(jax.grad(energy))(jnp.asarray(twist))
+    np.testing.assert_allclose(got, M @ twist, atol=1e-13)

@@ -1,0 +1,32 @@
+import subprocess
+import sys
+
+
+def run(code):
+    return subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
+
+
+def test_importing_jaxdyn_prints_nothing_and_changes_no_configuration():
+    result = run(
+        "import jax; before = dict(jax.config.values)\n"
+        "import jaxdyn; assert dict(jax.config.values) == before"
+    )
+    assert result.stdout == result.stderr == ""
+
+
+def test_importing_jaxdyn_loads_no_plots_or_solvers():
+    run(
+        "import sys, jaxdyn\n"
+        "loaded = {'matplotlib', 'diffrax', 'optax'} & set(sys.modules)\n"
+        "assert not loaded, loaded"
+    )
+
+
+def test_importing_jaxdyn_starts_no_backend():
+    run(
+        "import jaxdyn\n"
+        "from jax._src import xla_bridge\n"
+        "assert not xla_bridge.backends_are_initialized()"
+    )
