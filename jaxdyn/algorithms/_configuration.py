@@ -7,8 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, UInt32
 
-from jaxdyn.algorithms._arguments import arguments
-from jaxdyn.model import Model
+from jaxdyn.model import Model, arguments
 from jaxdyn.spatial import Quaternion, Vec3, exp, log
 
 
@@ -63,17 +62,19 @@ def random_configuration(
 ) -> Float[Array, " nq"]:
     """A random configuration within the limits of the joints.
 
-    Coordinates are uniform between their limits, or between -pi and pi (angles) and -1
-    and 1 (displacements) where a limit is infinite; rotations are uniform.
+    Coordinates are uniform between their limits. Without limits angles lie between -pi
+    and pi and displacements between -1 and 1; with one, in a range of the same width
+    on its right side. Rotations are uniform.
     """
     t = model.topology
     angle = np.ones(model.nq)
     moved = t.steps.q < t.nq
     angle[t.steps.q[moved]] = np.where(t.steps.turn[moved], np.pi, 1.0)
     wide = jnp.asarray(angle, model.dtype)
-    lower = jnp.where(jnp.isfinite(model.lower), model.lower, -wide)
-    upper = jnp.where(jnp.isfinite(model.upper), model.upper, wide)
-    lower, upper = jnp.minimum(lower, upper), jnp.maximum(lower, upper)
+    below, above = jnp.isfinite(model.lower), jnp.isfinite(model.upper)
+    lower = jnp.where(above, model.upper - 2 * wide, -wide)
+    lower = jnp.where(below, model.lower, lower)
+    upper = jnp.where(above, model.upper, lower + 2 * wide)
     keys = jax.random.split(key)
     u = jax.random.uniform(keys[0], (model.nq,), model.dtype)
     q = lower + u * (upper - lower)

@@ -8,10 +8,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms._arguments import arguments
 from jaxdyn.algorithms._links import Link, inner_bias, links, rates, screw, step_frames
 from jaxdyn.algorithms._walk import collect, outward, spread
-from jaxdyn.model import Model
+from jaxdyn.model import Model, arguments
 from jaxdyn.spatial import Mat3, Vec3, cross, turn_z
 
 
@@ -30,7 +29,7 @@ class Velocities(eqx.Module):
 
 
 class Accelerations(eqx.Module):
-    """Acceleration `dv` of each body origin and angular acceleration `dw`, world axes."""
+    """Acceleration `dv` of each body origin and angular `dw`, in world axes."""
 
     dv: Float[Array, "n 3"]
     dw: Float[Array, "n 3"]
@@ -63,7 +62,7 @@ def forward_kinematics(model: Model, q: Float[Array, " nq"]) -> Poses:
 
 
 def frame_poses(model: Model, q: Float[Array, " nq"]) -> Poses:
-    """The pose of every named frame in the world, in the order of `model.frame_names`."""
+    """The pose in the world of every frame in `model.frame_names`."""
     model, q = arguments(model, q=q)
     bodies = forward_kinematics(model, q)
     at = np.array(model.frame_bodies, int)  # -1, the world, is the row appended here
@@ -110,9 +109,9 @@ def body_accelerations(
 ) -> Accelerations:
     """The acceleration of every body: of its origin and angular, without gravity.
 
-    [Angeles] eqs. 7.25b and 7.33b, for the joint origins and every joint: with a_i from the parent's origin,
-    dw_i = dw_p + w_p x e turn qd + e turn qdd and dv_i = dv_p + dw_p x a + w_p x (w_p x a)
-    + 2 w_p x e slide qd + e slide qdd.
+    [Angeles] eqs. 7.25b and 7.33b, for the joint origins and every joint: with a from
+    the parent's origin, dw_i = dw_p + w_p x e turn qd + e turn qdd and dv_i = dv_p +
+    dw_p x a + w_p x (w_p x a) + 2 w_p x e slide qd + e slide qdd.
     """
     model, q, qd, qdd = arguments(model, q=q, qd=qd, qdd=qdd)
     _, dv, dw = _accelerations(model, q, qd, qdd, base)
@@ -129,11 +128,12 @@ def jacobian(
 
     Args:
         body: name or index of a body, or name of a frame.
-        point: where v is taken, in the axes of that body or frame; by default its origin.
+        point: where v is taken, in the axes of that body or frame; by default its
+            origin.
     """
-    point = jnp.zeros(3, model.dtype) if point is None else point
-    model, q, point = arguments(model, q=q, point=point)
-    i, c = _attachment(model, body, point)
+    at = jnp.zeros(3, model.dtype) if point is None else point
+    model, q, at = arguments(model, q=q, point=at)
+    i, c = _attachment(model, body, at)
     steps, support = model.topology.steps, model.topology.support(i)
     R, p = collect(model.topology.lanes, _poses(model, q))
     screws, axes, origins = _rows((screw(model), R.z, p), support)
@@ -152,10 +152,10 @@ def jacobian_dot_qd(
     body: str | int,
     point: Float[Array, "3"] | None = None,
 ) -> Float[Array, "6"]:
-    """The product Jdot qd of `jacobian`: the acceleration at qdd = 0, without gravity."""
-    point = jnp.zeros(3, model.dtype) if point is None else point
-    model, q, qd, point = arguments(model, q=q, qd=qd, point=point)
-    i, c = _attachment(model, body, point)
+    """The product Jdot qd of `jacobian`: the acceleration at qdd = 0, no gravity."""
+    at = jnp.zeros(3, model.dtype) if point is None else point
+    model, q, qd, at = arguments(model, q=q, qd=qd, point=at)
+    i, c = _attachment(model, body, at)
     bodies = _accelerations(model, q, qd, jnp.zeros_like(qd), None)
     (R, w), dv, dw = _rows(bodies, i)
     r = R @ c
@@ -176,14 +176,14 @@ def _root(dtype: Any, base: BaseMotion | None) -> tuple[Mat3, Vec3, Vec3, Vec3, 
     if base is None:
         o = Vec3.zero(dtype)
         return Mat3.identity(dtype), o, o, o, o
-    moving = (
+    v, w, dv, dw = (
         Vec3.of(jnp.asarray(x, dtype)) for x in (base.v, base.w, base.dv, base.dw)
     )
-    return Mat3.identity(dtype), *moving
+    return Mat3.identity(dtype), v, w, dv, dw
 
 
 def _move(R0: Mat3, link: Link) -> tuple[Mat3, Vec3, Vec3]:
-    """Axes of a step, offset from its parent's origin, and its own axis e, in the world."""
+    """Axes of a step, offset from its parent's origin, and its axis e, in the world."""
     R = turn_z(R0 @ Mat3.of(link.C), link.c, link.s)
     return R, R0 @ Vec3.of(link.b) + R.z * link.d, R.z
 

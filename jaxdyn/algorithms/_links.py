@@ -1,8 +1,8 @@
 """What each elementary step knows by itself, before any walk.
 
 As in the papers, the frame of a step has its third axis along the joint axis, so that
-the joint is Rz(theta) and a slide along z, whatever the user's axis. The frame of a body
-is the frame of its last step but for a constant rotation Q.
+the joint is Rz(theta) and a slide along z, whatever the user's axis. The frame of a
+body is the frame of its last step but for a constant rotation Q.
 """
 
 from dataclasses import dataclass
@@ -74,11 +74,11 @@ def rates(model: Model, x: Float[Array, " nv"]) -> Float[Array, " steps"]:
 
 
 def inner_bias(model: Model, qd: Float[Array, " nv"]) -> tuple[Vec3, Vec3] | None:
-    """What a joint with a quaternion adds to (dw, dv) by itself, in its last step's axes.
+    """What joints with a quaternion add to (dw, dv), in the axes of their last step.
 
-    Its columns are fixed in the moved body, not each in the step before: the products of
-    rates that the sequence of steps brings in are taken out of dw again, and the linear
-    velocity in body axes turns with the body. None if no joint has a quaternion.
+    Their columns are fixed in the moved body, not each in the step before: the products
+    of rates that the sequence of steps brings in are taken out of dw again, and the
+    linear velocity in body axes turns with the body. None if there are no such joints.
     """
     topology = model.topology
     if not topology.quaternion_bodies.size:
@@ -96,7 +96,7 @@ def inner_bias(model: Model, qd: Float[Array, " nv"]) -> tuple[Vec3, Vec3] | Non
 
 
 def step_frames(model: Model) -> Float[Array, "steps 3 3"]:
-    """For each step the rotation Q from body-like axes to axes with z along the step."""
+    """For each step the rotation Q from body axes to axes with z along the step."""
     steps, one = model.topology.steps, jnp.eye(3, dtype=model.dtype)
     table = {
         "axis": model.axis,

@@ -1,8 +1,8 @@
 """Outward and inward walks over a tree: the only code that follows its branches.
 
-Data come and go in *laned* form: a tuple over the levels of the tree, each a pytree with
-leaves [length, lanes, ...]. A walk is one `lax.scan` per level; a step function sees one
-link at a time.
+Data come and go in *laned* form: a tuple over the levels of the tree, each a pytree
+with leaves [length, lanes, ...]. A walk is one `lax.scan` per level; a step function
+sees one link at a time.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxdyn.model import Lanes
+from jaxdyn.model import Lanes, Level
 
 Laned = tuple[Any, ...]
 
@@ -21,23 +21,20 @@ Laned = tuple[Any, ...]
 def outward(lanes: Lanes, step: Callable, root: Any, links: Laned) -> Laned:
     """Walks from the base to the tips.
 
-    `step(parent, link) -> (own, kept)` receives what its parent passed on as `own`, which
-    for the first links is `root`. Returns all `kept`, in laned form.
+    `step(parent, link) -> (own, kept)` receives what its parent passed on as `own`,
+    which for the first links is `root`. Returns all `kept`, in laned form.
     """
     results, passed = [], None
-    for number, (level, xs) in enumerate(zip(lanes.levels, links, strict=True)):
-        width = level.index.shape[1]
+    for level, xs in zip(lanes.levels, links, strict=True):
         if level.row is None:
-            start = jax.tree.map(
-                lambda x, w=width: jnp.broadcast_to(x, (w, *jnp.shape(x))), root
-            )
+            start = _repeat(root, level)
         else:
             start = jax.tree.map(lambda x, at=(level.row, level.lane): x[at], passed)
-        branches = number + 1 < len(lanes.levels)
+        has_branches = level is not lanes.levels[-1]
 
-        def row(parent: Any, link: Any, branches: bool = branches) -> Any:
+        def row(parent: Any, link: Any, has_branches: bool = has_branches) -> Any:
             own, kept = jax.vmap(step)(parent, link)
-            return own, (own if branches else None, kept)
+            return own, (own if has_branches else None, kept)
 
         _, (passed, kept) = lax.scan(row, start, xs)
         results.append(kept)
@@ -47,35 +44,23 @@ def outward(lanes: Lanes, step: Callable, root: Any, links: Laned) -> Laned:
 def inward(lanes: Lanes, step: Callable, tip: Any, links: Laned) -> tuple[Any, Laned]:
     """Walks from the tips to the base.
 
-    `step(children, link) -> (own, kept)` receives the sum of what its children handed on
-    as `own`, which for a link without children is `tip` (a zero). Returns the sum that
-    arrives at the base and all `kept`, in laned form.
+    `step(children, link) -> (own, kept)` receives the sum of what its children handed
+    on as `own`, which for a link without children is `tip` (a zero). Returns the sum
+    that arrives at the base and all `kept`, in laned form.
     """
-    results, handed = [], None
-    for number in range(len(lanes.levels) - 1, -1, -1):
-        level, below = lanes.levels[number], lanes.levels[number + 1 :][:1]
-        length, width = level.index.shape
-        start = jax.tree.map(
-            lambda x, w=width: jnp.broadcast_to(x, (w, *jnp.shape(x))), tip
-        )
-        branches = None
-        if below:  # what the paths of the next level hand to their places in this one
-            at = (below[0].row, below[0].lane)
-            branches = jax.tree.map(
-                lambda x, at=at, shape=(length, width): (
-                    jnp.zeros((*shape, *x.shape[1:]), x.dtype).at[at].add(x)
-                ),
-                handed,
-            )
 
-        def row(children: Any, x: Any) -> Any:
-            link, branch = x
-            if branch is not None:
-                children = jax.tree.map(jnp.add, children, branch)
-            return jax.vmap(step)(children, link)
+    def row(children: Any, x: Any) -> Any:
+        link, branches = x
+        if branches is not None:
+            children = jax.tree.map(jnp.add, children, branches)
+        return jax.vmap(step)(children, link)
 
-        handed, kept = lax.scan(row, start, (links[number], branches), reverse=True)
+    results, handed, below = [], None, None
+    for level, xs in zip(reversed(lanes.levels), reversed(links), strict=True):
+        branches = None if below is None else _attach(handed, below, level)
+        handed, kept = lax.scan(row, _repeat(tip, level), (xs, branches), reverse=True)
         results.append(kept)
+        below = level
     return jax.tree.map(lambda x: x.sum(axis=0), handed), tuple(reversed(results))
 
 
@@ -85,15 +70,14 @@ def spread(lanes: Lanes, tree: Any) -> Laned:
 
 
 def collect(lanes: Lanes, laned: Laned, steps: np.ndarray | None = None) -> Any:
-    """Laned data as arrays with leading axis [steps], for the given or for all steps."""
+    """Laned data as arrays with leading axis [steps], for some steps or for all."""
 
     def join(*levels: Any) -> Any:
         flat = [x.reshape((-1, *x.shape[2:])) for x in levels]
         return jnp.concatenate(flat) if len(flat) > 1 else flat[0]
 
-    return _take(
-        jax.tree.map(join, *laned), lanes.place if steps is None else lanes.place[steps]
-    )
+    place = lanes.place if steps is None else lanes.place[steps]
+    return _take(jax.tree.map(join, *laned), place)
 
 
 def from_parents(parents: np.ndarray, tree: Any, root: Any) -> Any:
@@ -103,6 +87,22 @@ def from_parents(parents: np.ndarray, tree: Any, root: Any) -> Any:
         return jnp.concatenate([x, jnp.broadcast_to(r, (1, *x.shape[1:]))])[parents]
 
     return jax.tree.map(pick, tree, root)
+
+
+def _repeat(tree: Any, level: Level) -> Any:
+    """The same value for every lane of a level."""
+    lanes = level.index.shape[1]
+    return jax.tree.map(lambda x: jnp.broadcast_to(x, (lanes, *jnp.shape(x))), tree)
+
+
+def _attach(handed: Any, below: Level, level: Level) -> Any:
+    """What the lanes below hand to their places in a level, summed; zero elsewhere."""
+
+    def add(x: Any) -> Any:
+        places = jnp.zeros((*level.index.shape, *x.shape[1:]), x.dtype)
+        return places.at[below.row, below.lane].add(x)
+
+    return jax.tree.map(add, handed)
 
 
 def _take(tree: Any, index: np.ndarray) -> Any:

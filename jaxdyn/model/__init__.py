@@ -1,5 +1,6 @@
 """The robot as data: topology, joints, inertial parameters, and how to build it."""
 
+from jaxdyn.model._arguments import arguments as arguments
 from jaxdyn.model._build import ModelBuilder as ModelBuilder
 from jaxdyn.model._inertial import Inertial as Inertial
 from jaxdyn.model._joints import JOINT_TYPES as JOINT_TYPES
@@ -7,6 +8,7 @@ from jaxdyn.model._joints import JointType as JointType
 from jaxdyn.model._model import Loop as Loop
 from jaxdyn.model._model import Model as Model
 from jaxdyn.model._modules import Lanes as Lanes
+from jaxdyn.model._modules import Level as Level
 from jaxdyn.model._modules import Modules as Modules
 from jaxdyn.model._parameters import from_log_cholesky as from_log_cholesky
 from jaxdyn.model._parameters import from_pi as from_pi

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jaxdyn.io._mjcf_compiler import Compiler
-from jaxdyn.io._mjcf_item import Item
+from jaxdyn.io.mjcf._compiler import Compiler
+from jaxdyn.io.mjcf._item import Item
 from jaxdyn.model import Inertial
 
 _SIZES = {"sphere": 1, "capsule": 2, "cylinder": 2, "ellipsoid": 3, "box": 3}

@@ -7,13 +7,13 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from jaxdyn.io._mjcf_compiler import Compiler
-from jaxdyn.io._mjcf_defaults import Defaults
-from jaxdyn.io._mjcf_inertia import Piece, body_inertial
-from jaxdyn.io._mjcf_item import Item, label, refuse
-from jaxdyn.io._mjcf_joint import joint_chain, read_joint
-from jaxdyn.io._mjcf_schema import READ_IN_BODY, SKIPPED_IN_BODY
 from jaxdyn.io._parts import Part
+from jaxdyn.io.mjcf._compiler import Compiler
+from jaxdyn.io.mjcf._defaults import Defaults
+from jaxdyn.io.mjcf._inertia import Piece, body_inertial
+from jaxdyn.io.mjcf._item import Item, label, refuse
+from jaxdyn.io.mjcf._joint import joint_chain, read_joint
+from jaxdyn.io.mjcf._schema import READ_IN_BODY, SKIPPED_IN_BODY
 from jaxdyn.model import Inertial
 
 WORLD = "world"

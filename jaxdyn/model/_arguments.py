@@ -4,9 +4,10 @@ from typing import Any
 
 import jax.numpy as jnp
 
-from jaxdyn.model import Model
+from jaxdyn.model._model import Model
 
-_LENGTHS = {"q": "nq", "q0": "nq", "q1": "nq", "qd": "nv", "qdd": "nv", "d": "nv"}
+_LENGTHS = dict.fromkeys(("q", "q0", "q1", "qpos"), "nq")
+_LENGTHS |= dict.fromkeys(("qd", "qdd", "d", "qvel"), "nv")
 
 
 def arguments(model: Model, **arrays: Any) -> tuple[Any, ...]:
@@ -25,7 +26,8 @@ def arguments(model: Model, **arrays: Any) -> tuple[Any, ...]:
             meaning = f" ({length} = {shape[0]})" if length else ""
             raise ValueError(
                 f"{name} has shape {value.shape}, expected {shape} for model "
-                f"{model.name!r}{meaning}: functions take one state; use jax.vmap for many."
+                f"{model.name!r}{meaning}: functions take one state; use jax.vmap for "
+                "many."
             )
     dtype = model.dtype
     for value in values.values():

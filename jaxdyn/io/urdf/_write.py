@@ -12,7 +12,7 @@ import jax
 import numpy as np
 
 from jaxdyn.io._pose import matrix_to_rpy
-from jaxdyn.io._urdf_xml import MOMENTS
+from jaxdyn.io.urdf._xml import MOMENTS
 from jaxdyn.model import JOINT_TYPES, Model
 
 _DROPPABLE = (

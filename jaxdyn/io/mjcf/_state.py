@@ -3,7 +3,7 @@
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxdyn.model import Model, Topology
+from jaxdyn.model import Model, Topology, arguments
 from jaxdyn.spatial import Mat3, Quaternion, Vec3
 
 
@@ -20,6 +20,7 @@ def to_mujoco(
         model: a model whose coordinates stand in the order of MuJoCo and whose free
             joints are placed at the world's origin, such as those of `load_mjcf`.
     """
+    model, q, qd = arguments(model, q=q, qd=qd)
     t = model.topology
     R = _attitudes(t, q)
     v = R @ Vec3.of(qd[t.position_v])
@@ -37,6 +38,7 @@ def from_mujoco(
     Args:
         model: as in `to_mujoco`.
     """
+    model, qpos, qvel = arguments(model, qpos=qpos, qvel=qvel)
     t = model.topology
     q = qpos[_quaternions(t, (1, 2, 3, 0))]
     R = _attitudes(t, q)

@@ -5,9 +5,9 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from jaxdyn.io._mjcf_item import Item
-from jaxdyn.io._mjcf_schema import ORIENTATIONS
 from jaxdyn.io._pose import quaternion_to_matrix, rotation_about
+from jaxdyn.io.mjcf._item import Item
+from jaxdyn.io.mjcf._schema import ORIENTATIONS
 
 _BOOLEANS = ("true", "false")
 

@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from jaxdyn.io._mjcf_schema import KNOWN, UNSUPPORTED
+from jaxdyn.io.mjcf._schema import KNOWN, UNSUPPORTED
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from jaxdyn.io._mjcf_compiler import Compiler
-from jaxdyn.io._mjcf_item import Item
 from jaxdyn.io._parts import Part
 from jaxdyn.io._pose import rotation_about
+from jaxdyn.io.mjcf._compiler import Compiler
+from jaxdyn.io.mjcf._item import Item
 
 _TYPES = {
     "hinge": "revolute",

@@ -8,13 +8,13 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from jaxdyn.io._mjcf_compiler import Compiler, merged
-from jaxdyn.io._mjcf_defaults import Defaults
-from jaxdyn.io._mjcf_item import refuse
-from jaxdyn.io._mjcf_schema import READ_SECTIONS, REFUSED_SECTIONS, SKIPPED_SECTIONS
-from jaxdyn.io._mjcf_source import read_source
-from jaxdyn.io._mjcf_tree import WORLD, Frame, Tree
 from jaxdyn.io._parts import Part, assemble
+from jaxdyn.io.mjcf._compiler import Compiler, merged
+from jaxdyn.io.mjcf._defaults import Defaults
+from jaxdyn.io.mjcf._item import refuse
+from jaxdyn.io.mjcf._schema import READ_SECTIONS, REFUSED_SECTIONS, SKIPPED_SECTIONS
+from jaxdyn.io.mjcf._source import read_source
+from jaxdyn.io.mjcf._tree import WORLD, Frame, Tree
 from jaxdyn.model import Inertial, Model, ModelBuilder
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from jaxdyn.io._parts import Part, assemble
 from jaxdyn.io._pose import rpy_to_matrix
-from jaxdyn.io._urdf_xml import MOMENTS, clean, label, numbers, parse, required
+from jaxdyn.io.urdf._xml import MOMENTS, clean, label, numbers, parse, required
 from jaxdyn.model import Inertial, Model, ModelBuilder
 
 _JOINTS = {

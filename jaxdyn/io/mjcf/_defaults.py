@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from xml.etree.ElementTree import Element
 
-from jaxdyn.io._mjcf_item import Item, label, refuse
-from jaxdyn.io._mjcf_schema import ACTUATORS, DEFAULT_TAGS, ORIENTATIONS
+from jaxdyn.io.mjcf._item import Item, label, refuse
+from jaxdyn.io.mjcf._schema import ACTUATORS, DEFAULT_TAGS, ORIENTATIONS
 
 
 class Defaults:

@@ -5,7 +5,7 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from xml.parsers.expat import ErrorString
 
-from jaxdyn.io._mjcf_schema import UNSUPPORTED
+from jaxdyn.io.mjcf._schema import UNSUPPORTED
 
 
 def read_source(source: str | os.PathLike[str], ignore: set[str]) -> ET.Element:

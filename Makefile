@@ -1,0 +1,35 @@
+# Every target sets up what it needs in .venv; only Python 3.11 or later is required.
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+VENV := .venv
+BIN := $(VENV)/bin
+WORKERS ?= 2
+
+.PHONY: run test check bench clean
+.DEFAULT_GOAL := run
+
+$(VENV)/.installed-%: pyproject.toml
+	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.$(EXTRAS)'
+	touch $@
+
+$(VENV)/.installed-run: EXTRAS :=
+$(VENV)/.installed-test: EXTRAS := [test,check]
+
+run: $(VENV)/.installed-run  ## show the default robot and draw it
+	$(BIN)/jaxdyn info puma_560 --degrees --q 0 45 180 0 45 0 -o results/puma_560.png
+
+check: $(VENV)/.installed-test  ## format, lint, types, layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/pyright
+	$(BIN)/lint-imports
+
+test: check  ## check, then all tests
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+bench: $(VENV)/.installed-run  ## compile time against the number of bodies
+	$(BIN)/python benchmarks/compile_time.py
+
+clean:
+	rm -rf $(VENV) results build *.egg-info .pytest_cache .ruff_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

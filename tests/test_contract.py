@@ -1,0 +1,234 @@
+"""What every public function must survive, from one list."""
+
+import inspect
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jaxtyping import config as jaxtyping_config
+
+import jaxdyn as jd
+from tests.models import every_joint, massless_middle, random_state
+
+FUNCTIONS = {  # name: (function of model and arrays, the arrays by name)
+    "forward_kinematics": (jd.forward_kinematics, "q"),
+    "frame_poses": (jd.frame_poses, "q"),
+    "body_velocities": (jd.body_velocities, "q qd"),
+    "body_accelerations": (jd.body_accelerations, "q qd qdd"),
+    "jacobian": (lambda m, q, point: jd.jacobian(m, q, m.n - 1, point), "q point"),
+    "jacobian_dot_qd": (
+        lambda m, q, qd, point: jd.jacobian_dot_qd(m, q, qd, m.n - 1, point),
+        "q qd point",
+    ),
+    "center_of_mass": (jd.center_of_mass, "q"),
+    "integrate": (jd.integrate, "q d"),
+    "difference": (jd.difference, "q0 q1"),
+    "neutral": (jd.neutral, ""),
+    "inertial_parameters": (jd.inertial_parameters, ""),
+    "to_mujoco": (jd.to_mujoco, "q qd"),
+    "from_mujoco": (jd.from_mujoco, "qpos qvel"),
+}
+ELSEWHERE = {  # not a function of a state: tested where they are built
+    "random_configuration",
+    "to_dict",
+    "to_urdf",
+    "with_inertial_parameters",
+}
+each_function = pytest.mark.parametrize("name", FUNCTIONS)
+
+
+def arrays(name, model, rng, at_rest=False):
+    q, qd, qdd = random_state(model, rng)
+    if at_rest:
+        q, qd, qdd = jd.neutral(model), jnp.zeros_like(qd), jnp.zeros_like(qdd)
+    other, _, _ = random_state(model, rng)
+    q1 = q if at_rest else other
+    point = jnp.asarray(rng.normal(size=3))
+    values = dict(q=q, qd=qd, qdd=qdd, d=qd, q0=q, q1=q1, point=point, qpos=q, qvel=qd)
+    return tuple(values[key] for key in FUNCTIONS[name][1].split())
+
+
+def scalar(name, model, rng):
+    """A random combination of all results, as a function of the model and arrays."""
+    function = FUNCTIONS[name][0]
+    shapes = jax.eval_shape(function, model, *arrays(name, model, rng))
+    weights = [jnp.asarray(rng.normal(size=x.shape)) for x in jax.tree.leaves(shapes)]
+
+    def combination(model, args):
+        results = jax.tree.leaves(function(model, *args))
+        return sum(jnp.vdot(w, x) for w, x in zip(weights, results, strict=True))
+
+    return combination
+
+
+def direction(tree, rng):
+    """A random tangent; zero for infinite leaves (limits)."""
+
+    def tangent(x):
+        return jnp.where(jnp.isfinite(x), jnp.asarray(rng.normal(size=x.shape)), 0)
+
+    return jax.tree.map(tangent, tree)
+
+
+def central_difference(f, x, dx, h=2e-3):
+    """Sixth-order central difference of f along dx."""
+
+    def at(k):
+        return f(*jax.tree.map(lambda a, b: a + k * h * b, x, dx))
+
+    rows = ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60))
+    return sum(c * (at(k) - at(-k)) for k, c in rows) / h
+
+
+def assert_close(a, b, **tolerance):
+    for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
+        np.testing.assert_allclose(x, y, **tolerance)
+
+
+def test_the_list_names_every_public_function_of_a_model():
+    public = {
+        name
+        for name, function in vars(jd).items()
+        if inspect.isfunction(function)
+        and next(iter(inspect.signature(function).parameters), "") == "model"
+    }
+    assert public == FUNCTIONS.keys() | ELSEWHERE
+
+
+@each_function
+def test_jit_changes_nothing(name, rng):
+    model, function = every_joint(), FUNCTIONS[name][0]
+    args = arrays(name, model, rng)
+    with jax.disable_jit():
+        expected = function(model, *args)
+    assert_close(jax.jit(function)(model, *args), expected, atol=1e-13)
+
+
+@each_function
+def test_a_model_may_be_closed_over(name, rng):
+    model, function = massless_middle(), FUNCTIONS[name][0]
+    args = arrays(name, model, rng)
+    constant = jax.jit(lambda *args: function(model, *args))
+    assert_close(constant(*args), jax.jit(function)(model, *args), atol=1e-14)
+
+
+@each_function
+def test_vmap_over_states_and_models_is_the_loop(name, rng):
+    models = [every_joint(), jax.tree.map(lambda x: x * 1.1, every_joint())]
+    args = [arrays(name, model, rng) for model in models]
+    function = jax.jit(FUNCTIONS[name][0])
+
+    def stack(*xs):
+        return jnp.stack(xs)
+
+    batch = jax.vmap(FUNCTIONS[name][0])(
+        jax.tree.map(stack, *models), *map(stack, *args)
+    )
+    expected = [function(model, *a) for model, a in zip(models, args, strict=True)]
+    assert_close(batch, jax.tree.map(stack, *expected), atol=1e-13)
+
+
+@each_function
+def test_derivatives_agree_in_both_modes_and_with_differences(name, rng):
+    model = every_joint(1)
+    f = scalar(name, model, rng)
+    value, jvp = jax.jit(f), jax.jit(lambda x, dx: jax.jvp(f, x, dx)[1])
+    gradient = jax.jit(jax.grad(f, (0, 1)))
+    for at_rest in (False, True):
+        x = (model, arrays(name, model, rng, at_rest))
+        dx = direction(x, rng)
+        forward = jvp(x, dx)
+        pairs = zip(jax.tree.leaves(gradient(*x)), jax.tree.leaves(dx), strict=True)
+        reverse = sum(jnp.vdot(g, d) for g, d in pairs)
+        difference = central_difference(value, x, dx)
+        scale = max(1.0, abs(float(forward)))
+        np.testing.assert_allclose(reverse, forward, atol=1e-12 * scale)
+        np.testing.assert_allclose(difference, forward, atol=1e-9 * scale)
+
+
+@each_function
+def test_second_derivatives_are_right_at_rest(name, rng):
+    model = every_joint(1)
+    f, x = scalar(name, model, rng), (model, arrays(name, model, rng, at_rest=True))
+    dx = direction(x, rng)
+
+    def slope(*x):
+        return jax.jvp(f, x, dx)[1]
+
+    curvature = jax.jit(lambda *x: jax.jvp(slope, x, dx)[1])(*x)
+    difference = central_difference(jax.jit(slope), x, dx)
+    scale = max(1.0, abs(float(curvature)))
+    np.testing.assert_allclose(curvature, difference, atol=1e-8 * scale)
+
+
+@each_function
+def test_float32_stays_float32(name, rng):
+    model, args = every_joint().astype(jnp.float32), arrays(name, every_joint(), rng)
+    args = jax.tree.map(lambda x: x.astype(jnp.float32), args)
+    shapes = jax.eval_shape(FUNCTIONS[name][0], model, *args)
+    assert {leaf.dtype for leaf in jax.tree.leaves(shapes)} == {jnp.dtype("float32")}
+
+
+@each_function
+def test_new_values_do_not_retrace(name, rng):
+    traces = []
+
+    @jax.jit
+    def traced(model, *args):
+        traces.append(name)
+        return FUNCTIONS[name][0](model, *args)
+
+    for mass in (1.0, 2.0):
+        b = jd.ModelBuilder("one")
+        b.add_body(
+            "ball", joint="free", inertial=jd.Inertial.ellipsoid(mass, (1, 1, 1))
+        )
+        traced(b.build(), *arrays(name, b.build(), rng))
+    assert len(traces) == 1
+
+
+@each_function
+@pytest.mark.parametrize("shape", ["one", "long", "wide", "massless"])
+def test_results_and_gradients_are_finite_for_any_shape(name, shape, rng):
+    star = jd.robots.random_tree(0, 1)
+    if shape == "wide":
+        b = jd.ModelBuilder("star")
+        rod = jd.Inertial.rod(1.0, (0, 0, 0), (1, 0, 0))
+        b.add_body("hub", joint="free", inertial=rod)
+        for i in range(50):
+            b.add_body(f"arm{i}", "hub", p=(i, 0, 0), inertial=rod)
+        star = b.build()
+    models = {
+        "one": lambda: jd.robots.random_tree(0, 1),
+        "long": lambda: jd.robots.chain(1000),
+        "wide": lambda: star,
+        "massless": massless_middle,
+    }
+    model = models[shape]()
+    x = (model, arrays(name, model, rng))
+    values = jax.jit(jax.value_and_grad(scalar(name, model, rng), (0, 1)))(*x)
+    assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(values))
+
+
+@pytest.fixture
+def without_type_checker():
+    jaxtyping_config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping_config.update("jaxtyping_disable", False)
+
+
+WRONG = [(name, key) for name, (_, keys) in FUNCTIONS.items() for key in keys.split()]
+
+
+@pytest.mark.parametrize("name, key", WRONG)
+@pytest.mark.parametrize("shape", [(3, 4), (99,), ()])
+def test_a_wrong_shape_is_an_error_that_names_it(
+    name, key, shape, rng, without_type_checker
+):
+    model, (function, keys) = jd.robots.gripper(), FUNCTIONS[name]
+    args = dict(zip(keys.split(), arrays(name, model, rng), strict=True))
+    args[key] = jnp.ones(shape)
+    message = rf"{key} has shape \({', ?'.join(map(str, shape))},?\), expected \("
+    with pytest.raises(ValueError, match=message):
+        function(model, *args.values())
