@@ -6,8 +6,8 @@ import jax.numpy as jnp
 
 from jaxdyn.model._model import Model
 
-_LENGTHS = dict.fromkeys(("q", "q0", "q1", "qpos"), "nq")
-_LENGTHS |= dict.fromkeys(("qd", "qdd", "d", "qvel"), "nv")
+_POSITIONS = ("q", "q0", "q1", "qpos")
+_RATES = ("qd", "qdd", "d", "qvel")
 
 
 def arguments(model: Model, **arrays: Any) -> tuple[Any, ...]:
@@ -20,7 +20,7 @@ def arguments(model: Model, **arrays: Any) -> tuple[Any, ...]:
     """
     values = {name: jnp.asarray(array) for name, array in arrays.items()}
     for name, value in values.items():
-        length = _LENGTHS.get(name)
+        length = "nq" if name in _POSITIONS else "nv" if name in _RATES else None
         shape = (getattr(model, length),) if length else (3,)
         if value.shape != shape:
             meaning = f" ({length} = {shape[0]})" if length else ""
