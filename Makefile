@@ -13,6 +13,7 @@ $(VENV)/.installed-%: pyproject.toml
 	touch $@
 
 $(VENV)/.installed-run: EXTRAS :=
+$(VENV)/.installed-bench: EXTRAS := [bench]
 $(VENV)/.installed-test: EXTRAS := [test,check]
 
 run: $(VENV)/.installed-run  ## show the default robot and draw it
@@ -27,9 +28,9 @@ check: $(VENV)/.installed-test  ## format, lint, types, layers
 test: check  ## check, then all tests
 	$(BIN)/python -m pytest -n $(WORKERS)
 
-bench: $(VENV)/.installed-run  ## compile time against the number of bodies
+bench: $(VENV)/.installed-bench  ## import time, compile time against the number of bodies
 	$(BIN)/python benchmarks/compile_time.py
 
 clean:
-	rm -rf $(VENV) results build *.egg-info .pytest_cache .ruff_cache
+	rm -rf $(VENV) results build *.egg-info .pytest_cache .ruff_cache .jax_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,6 +1,8 @@
-"""Compile time of the kinematics against the number of bodies: it must not grow."""
+"""Import time, and compile time of the kinematics against the number of bodies."""
 
 import statistics
+import subprocess
+import sys
 import time
 from collections.abc import Callable
 
@@ -10,7 +12,7 @@ import jax.numpy as jnp
 import jaxdyn as jd
 
 SIZES = (10, 100, 1000)
-REPEATS = 7
+REPEATS = 5
 
 
 def compile_seconds(function: Callable, model: jd.Model) -> float:
@@ -22,15 +24,40 @@ def compile_seconds(function: Callable, model: jd.Model) -> float:
     return time.perf_counter() - start
 
 
+def import_seconds(package: str) -> float:
+    """Median seconds to import a package in a new process, less those of Python."""
+    seconds = {"pass": [], f"import {package}": []}
+    for _ in range(REPEATS):
+        for code, times in seconds.items():
+            start = time.perf_counter()
+            subprocess.run([sys.executable, "-c", code], check=True)
+            times.append(time.perf_counter() - start)
+    bare, full = map(statistics.median, seconds.values())
+    return full - bare
+
+
 def main() -> None:
-    """Print medians of interleaved repeats and their ratios to the smallest model."""
+    """Print import time and the tables of compile times."""
     functions: dict[str, Callable] = {
         "forward_kinematics": lambda m, q, qd: jd.forward_kinematics(m, q),
         "body_velocities": jd.body_velocities,
         "body_accelerations": lambda m, q, qd: jd.body_accelerations(m, q, qd, qd),
     }
-    models = {n: jd.robots.chain(n) for n in SIZES}
-    print("compile time in seconds, and its ratio to n = 10")
+    for package in ("jax", "jaxdyn"):
+        print(f"import {package}: {import_seconds(package):.2f} s")
+    families: dict[str, Callable[[int], jd.Model]] = {
+        "chain": jd.robots.chain,
+        "random tree": lambda n: jd.robots.random_tree(0, n),
+    }
+    for family, make in families.items():
+        models = {n: make(n) for n in SIZES}
+        levels = ", ".join(str(len(m.topology.lanes.levels)) for m in models.values())
+        print(f"\n{family} (levels: {levels}): seconds to compile, ratio to n = 10")
+        table(functions, models)
+
+
+def table(functions: dict[str, Callable], models: dict[int, jd.Model]) -> None:
+    """Print medians of interleaved repeats, one row for each function."""
     print(f"{'':20}" + "".join(f"{f'n = {n}':>18}" for n in SIZES))
     for name, function in functions.items():
         seconds = {n: [] for n in SIZES}

@@ -33,9 +33,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         "or a file: .urdf, .xml or .mjcf (MJCF), .json (dictionary)",
     )
     info.add_argument("--q", nargs="+", type=float, help="the pose (default: neutral)")
-    info.add_argument("--degrees", action="store_true", help="--q is in degrees")
+    info.add_argument(
+        "--degrees", action="store_true", help="angles in --q are in degrees"
+    )
     info.add_argument("-o", "--output", type=Path, help="where to save the picture")
-    arguments = parser.parse_args(argv)
+    # argparse takes -1e-3 for an option; with a space before it, for a value
+    words = sys.argv[1:] if argv is None else argv
+    arguments = parser.parse_args([f" {w}" if _is_negative(w) else w for w in words])
     try:
         return _info(arguments)
     except (ValueError, OSError) as error:
@@ -48,12 +52,12 @@ def _info(arguments: argparse.Namespace) -> int:
     q = arguments.q
     if q is None:
         q = neutral(model).tolist()
-    elif arguments.degrees:
-        q = [math.radians(x) for x in q]
     if len(q) != model.nq:
         raise ValueError(
             f"--q has {len(q)} numbers, expected {model.nq}: {model.name!r}."
         )
+    if arguments.degrees:
+        q = _radians(model, q)
     print(model)
     print(f"\nmodules\n{model.modules}\n\npose q = {[round(x, 6) for x in q]}")
     pose = jnp.asarray(q, model.dtype)
@@ -68,6 +72,20 @@ def _info(arguments: argparse.Namespace) -> int:
         draw(model, pose, arguments.output)
         print(f"picture saved in {arguments.output}")
     return 0
+
+
+def _is_negative(word: str) -> bool:
+    try:
+        return math.copysign(1.0, float(word)) < 0
+    except ValueError:
+        return False
+
+
+def _radians(model: Model, q: list[float]) -> list[float]:
+    """The pose with its angles turned from degrees; displacements stay as they are."""
+    steps = model.topology.steps
+    angles = set(steps.q[steps.turn == 1].tolist())
+    return [math.radians(x) if i in angles else x for i, x in enumerate(q)]
 
 
 def load(robot: str) -> Model:
@@ -88,3 +106,7 @@ def load(robot: str) -> Model:
     sized = {"chain": 7, "random_tree": 1}
     make = getattr(robots, robot)
     return make(sized[robot]) if robot in sized else make()
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -15,7 +15,7 @@ def every_joint(seed: int = 0, without: tuple[str, ...] = ()) -> jd.Model:
     """A tree with each joint type once, in random order, not numbered depth first."""
     rng = np.random.default_rng(seed)
     joints = [joint for joint in JOINT_TYPES if joint not in without]
-    parents = [-1, 0, 0, 1, 2, 3, 4, 3, 6]
+    parents = [-1, 0, 0, 1, 2, 3, 4, 5, 6]
     single = {
         j: jd.to_dict(jd.robots.random_tree(seed, 1, joints=(j,))) for j in joints
     }

@@ -1,8 +1,12 @@
 import json
+import math
+import runpy
+import sys
 
 import pytest
 
 import jaxdyn as jd
+from jaxdyn import cli
 from jaxdyn.cli import main
 
 
@@ -29,6 +33,56 @@ def test_info_reads_files(suffix, tmp_path, capsys):
     (tmp_path / f"gripper{suffix}").write_text(text)
     assert main(["info", str(tmp_path / f"gripper{suffix}")]) == 0
     assert "M2 (from M1): link1_2, link2_2" in capsys.readouterr().out
+
+
+@pytest.fixture
+def saved(tmp_path):
+    """Saves a chain of joints as a file; its path."""
+
+    def save(*joints):
+        builder = jd.ModelBuilder()
+        for i, joint in enumerate(joints):
+            axis2 = {"axis2": (1, 0, 0)} if joint in ("planar", "universal") else {}
+            builder.add_body(f"b{i}", i - 1, joint, **axis2)
+        path = tmp_path / "robot.json"
+        path.write_text(json.dumps(jd.to_dict(builder.build())))
+        return str(path)
+
+    return save
+
+
+def shown_pose(capsys):
+    """The pose that the command has printed."""
+    lines = capsys.readouterr().out.splitlines()
+    text = next(line for line in lines if line.startswith("pose q = "))
+    return json.loads(text.removeprefix("pose q = "))
+
+
+def test_degrees_are_for_angles_only(saved, capsys):
+    robot = saved("prismatic", "revolute", "planar", "spherical", "free")
+    q = "90 90 90 90 90 0 0 0 1 90 90 90 0 0 0 1"
+    assert main(["info", robot, "--degrees", "--q", *q.split()]) == 0
+    want = [float(x) for x in q.split()]
+    want[1] = want[4] = round(math.pi / 2, 6)
+    assert shown_pose(capsys) == want
+
+
+def test_the_neutral_pose_is_not_taken_for_degrees(saved, capsys):
+    assert main(["info", saved("spherical"), "--degrees"]) == 0
+    assert shown_pose(capsys) == [0, 0, 0, 1]
+
+
+def test_negative_numbers_may_have_an_exponent(saved, capsys):
+    robot = saved("revolute", "revolute", "revolute")
+    assert main(["info", robot, "--q", "0", "-1e-3", "-.5E+1"]) == 0
+    assert shown_pose(capsys) == [0, -1e-3, -5]
+
+
+def test_the_module_is_a_program(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["jaxdyn", "info", "puma"])
+    with pytest.raises(SystemExit, match="2"):
+        runpy.run_path(cli.__file__, run_name="__main__")
+    assert "'puma' is not known" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

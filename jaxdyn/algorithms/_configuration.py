@@ -84,5 +84,4 @@ def random_configuration(
 
 def _free_rotation(model: Model, q: Any) -> Any:
     """The rotation of each free joint from its joint frame to the body."""
-    t = model.topology
-    return Quaternion.of(q[t.position_q[:, :1] + np.arange(3, 7)]).unit().matrix()
+    return Quaternion.of(q[model.topology.free_quaternion_q]).unit().matrix()

@@ -8,7 +8,15 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms._links import Link, inner_bias, links, rates, screw, step_frames
+from jaxdyn.algorithms._links import (
+    Link,
+    inner_bias,
+    links,
+    product,
+    rates,
+    screw,
+    step_frames,
+)
 from jaxdyn.algorithms._walk import collect, outward, spread
 from jaxdyn.model import Model, arguments
 from jaxdyn.spatial import Mat3, Vec3, cross, turn_z
@@ -57,8 +65,7 @@ def forward_kinematics(model: Model, q: Float[Array, " nq"]) -> Poses:
     model, q = arguments(model, q=q)
     R, p = collect(model.topology.lanes, _poses(model, q), model.topology.steps.last)
     Q = step_frames(model)[model.topology.steps.last]
-    # R Qᵀ written out: full precision on every backend
-    return Poses((R.array()[:, :, None] * Q[:, None]).sum(axis=-1), p.array())
+    return Poses(product(R.array(), jnp.swapaxes(Q, -1, -2)), p.array())
 
 
 def frame_poses(model: Model, q: Float[Array, " nq"]) -> Poses:
@@ -68,7 +75,8 @@ def frame_poses(model: Model, q: Float[Array, " nq"]) -> Poses:
     at = np.array(model.frame_bodies, int)  # -1, the world, is the row appended here
     R = jnp.concatenate([bodies.R, jnp.eye(3, dtype=q.dtype)[None]])[at]
     p = jnp.concatenate([bodies.p, jnp.zeros((1, 3), q.dtype)])[at]
-    return Poses(R @ model.frame_R, p + jnp.einsum("fij,fj->fi", R, model.frame_p))
+    moved = product(R, model.frame_p[..., None])[..., 0]
+    return Poses(product(R, model.frame_R), p + moved)
 
 
 def body_velocities(
@@ -83,18 +91,18 @@ def body_velocities(
     [Angeles] eqs. 7.25a and 7.33a, for the joint origins: w_i = w_p + e turn qd and
     v_i = v_p + w_p x a_i + e slide qd, with a_i from the parent's origin.
     """
-    model, q, qd = arguments(model, q=q, qd=qd)
+    model, q, qd, base = arguments(model, q=q, qd=qd, base=base)
     lanes = model.topology.lanes
-    xs = spread(lanes, (links(model, q), rates(model, qd)))
+    xs = spread(lanes, (links(model, q), rates(model.topology, qd)))
 
     def motion(parent: Any, x: Any) -> Any:
         (link, qd), (R0, v0, w0) = x, parent
-        R, a, e = _move(R0, link)
+        R, a, e = move(R0, link)
         v = v0 + cross(w0, a) + e * (link.slide * qd)
         w = w0 + e * (link.turn * qd)
         return (R, v, w), (v, w)
 
-    moved = outward(lanes, motion, _root(q.dtype, base)[:3], xs)
+    moved = outward(lanes, motion, base_state(q.dtype, base)[:3], xs)
     v, w = collect(lanes, moved, model.topology.steps.last)
     return Velocities(v.array(), w.array())
 
@@ -113,7 +121,7 @@ def body_accelerations(
     the parent's origin, dw_i = dw_p + w_p x e turn qd + e turn qdd and dv_i = dv_p +
     dw_p x a + w_p x (w_p x a) + 2 w_p x e slide qd + e slide qdd.
     """
-    model, q, qd, qdd = arguments(model, q=q, qd=qd, qdd=qdd)
+    model, q, qd, qdd, base = arguments(model, q=q, qd=qd, qdd=qdd, base=base)
     _, dv, dw = _accelerations(model, q, qd, qdd, base)
     return Accelerations(dv.array(), dw.array())
 
@@ -135,6 +143,7 @@ def jacobian(
     model, q, at = arguments(model, q=q, point=at)
     i, c = _attachment(model, body, at)
     steps, support = model.topology.steps, model.topology.support(i)
+    support = support[steps.v[support] < model.nv]  # without fixed joints
     R, p = collect(model.topology.lanes, _poses(model, q))
     screws, axes, origins = _rows((screw(model), R.z, p), support)
     lever = _rows(p, steps.last[i]) + _rows(R, steps.last[i]) @ c - origins
@@ -142,7 +151,7 @@ def jacobian(
     linear = axes * screws[1] + cross(angular, lever)
     columns = jnp.concatenate([linear.array(), angular.array()], axis=-1).T
     J = jnp.zeros((6, model.nv), q.dtype)
-    return J.at[:, steps.v[support]].set(columns, mode="drop")
+    return J.at[:, steps.v[support]].set(columns) if support.size else J
 
 
 def jacobian_dot_qd(
@@ -164,25 +173,25 @@ def jacobian_dot_qd(
 
 
 def center_of_mass(model: Model, q: Float[Array, " nq"]) -> Float[Array, "3"]:
-    """The centre of mass of all bodies, in the world."""
+    """The centre of mass of all bodies, in the world; NaN if none has mass."""
     model, q = arguments(model, q=q)
     poses = forward_kinematics(model, q)
-    centers = poses.p + jnp.einsum("nij,nj->ni", poses.R, model.com)
-    return model.mass @ centers / model.mass.sum()
+    centers = poses.p + product(poses.R, model.com[..., None])[..., 0]
+    return (model.mass[:, None] * centers).sum(axis=0) / model.mass.sum()
 
 
-def _root(dtype: Any, base: BaseMotion | None) -> tuple[Mat3, Vec3, Vec3, Vec3, Vec3]:
+def base_state(
+    dtype: Any, base: BaseMotion | None
+) -> tuple[Mat3, Vec3, Vec3, Vec3, Vec3]:
     """Rotation, velocities and accelerations of the base."""
     if base is None:
         o = Vec3.zero(dtype)
         return Mat3.identity(dtype), o, o, o, o
-    v, w, dv, dw = (
-        Vec3.of(jnp.asarray(x, dtype)) for x in (base.v, base.w, base.dv, base.dw)
-    )
+    v, w, dv, dw = (Vec3.of(x) for x in (base.v, base.w, base.dv, base.dw))
     return Mat3.identity(dtype), v, w, dv, dw
 
 
-def _move(R0: Mat3, link: Link) -> tuple[Mat3, Vec3, Vec3]:
+def move(R0: Mat3, link: Link) -> tuple[Mat3, Vec3, Vec3]:
     """Axes of a step, offset from its parent's origin, and its axis e, in the world."""
     R = turn_z(R0 @ Mat3.of(link.C), link.c, link.s)
     return R, R0 @ Vec3.of(link.b) + R.z * link.d, R.z
@@ -194,11 +203,27 @@ def _poses(model: Model, q: Float[Array, " nq"]) -> Any:
 
     def pose(parent: Any, link: Link) -> Any:
         R0, p0 = parent
-        R, a, _ = _move(R0, link)
+        R, a, _ = move(R0, link)
         return (R, p0 + a), (R, p0 + a)
 
     root = Mat3.identity(q.dtype), Vec3.zero(q.dtype)
     return outward(lanes, pose, root, spread(lanes, links(model, q)))
+
+
+def accelerate(parent: Any, joint: Any) -> tuple[tuple[Mat3, Vec3, Vec3, Vec3], Vec3]:
+    """Axes, w, dv, dw of a step from those of its parent, and its offset a.
+
+    `joint` is the step's link, its qd and qdd, and its inner bias or None.
+    """
+    (link, qd, qdd, bias), (R0, w0, dv0, dw0) = joint, parent
+    R, a, e = move(R0, link)
+    w_rel = e * (link.turn * qd)
+    dv = dv0 + cross(dw0, a) + cross(w0, cross(w0, a) + e * (2 * link.slide * qd))
+    dv = dv + e * (link.slide * qdd)
+    dw = dw0 + cross(w0, w_rel) + e * (link.turn * qdd)
+    if bias is not None:
+        dw, dv = dw + R @ bias[0], dv + R @ bias[1]
+    return (R, w0 + w_rel, dv, dw), a
 
 
 def _accelerations(
@@ -208,23 +233,16 @@ def _accelerations(
     lanes = model.topology.lanes
     terms = (
         links(model, q),
-        rates(model, qd),
-        rates(model, qdd),
+        rates(model.topology, qd),
+        rates(model.topology, qdd),
         inner_bias(model, qd),
     )
 
-    def motion(parent: Any, x: Any) -> Any:
-        (link, qd, qdd, bias), (R0, w0, dv0, dw0) = x, parent
-        R, a, e = _move(R0, link)
-        w_rel = e * (link.turn * qd)
-        dv = dv0 + cross(dw0, a) + cross(w0, cross(w0, a) + e * (2 * link.slide * qd))
-        dv = dv + e * (link.slide * qdd)
-        dw = dw0 + cross(w0, w_rel) + e * (link.turn * qdd)
-        if bias is not None:
-            dw, dv = dw + R @ bias[0], dv + R @ bias[1]
-        return (R, w0 + w_rel, dv, dw), ((R, w0 + w_rel), dv, dw)
+    def motion(parent: Any, joint: Any) -> Any:
+        (R, w, dv, dw), _ = accelerate(parent, joint)
+        return (R, w, dv, dw), ((R, w), dv, dw)
 
-    R, _, w, dv, dw = _root(q.dtype, base)
+    R, _, w, dv, dw = base_state(q.dtype, base)
     moved = outward(lanes, motion, (R, w, dv, dw), spread(lanes, terms))
     return collect(lanes, moved, model.topology.steps.last)
 

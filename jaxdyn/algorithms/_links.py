@@ -13,8 +13,17 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms._walk import from_parents
-from jaxdyn.model import DIRECTIONS, Model
-from jaxdyn.spatial import Quaternion, Scalar, Vec3, cross, frame_along
+from jaxdyn.model import DIRECTIONS, Model, Topology
+from jaxdyn.spatial import (
+    Mat3,
+    Quaternion,
+    RigidInertia,
+    Scalar,
+    Sym3,
+    Vec3,
+    cross,
+    frame_along,
+)
 
 
 @jax.tree_util.register_dataclass
@@ -50,27 +59,27 @@ def links(model: Model, q: Float[Array, " nq"]) -> Link:
     Q = step_frames(model)
     Q0 = jnp.swapaxes(from_parents(steps.parent, Q, one), -1, -2)
     first = steps.first[:, None]
-    C0 = _product(Q0, jnp.where(first[:, None], model.R[steps.body], one))
-    b = _product(Q0, jnp.where(first, model.p[steps.body], 0)[..., None])[..., 0]
-    C = _product(C0, Q)
+    C0 = product(Q0, jnp.where(first[:, None], model.R[steps.body], one))
+    b = product(Q0, jnp.where(first, model.p[steps.body], 0)[..., None])[..., 0]
+    C = product(C0, Q)
 
     turned, free = topology.quaternion_steps, topology.free_steps
     if turned.size:
         rotation = Quaternion.of(q[topology.quaternion_q]).unit().matrix().array()
-        C = C.at[turned].set(_product(_product(C0[turned], rotation), Q[turned]))
+        C = C.at[turned].set(product(product(C0[turned], rotation), Q[turned]))
     if free.size:
-        moved = _product(C0[free], q[topology.position_q][..., None])[..., 0]
+        moved = product(C0[free], q[topology.position_q][..., None])[..., 0]
         b = b.at[free].add(moved)
 
     turn, slide = screw(model)
-    coordinate = q.at[steps.q].get(mode="fill", fill_value=0)
+    coordinate = _entries(q, steps.q)
     angle = turn * coordinate
     return Link(C, b, jnp.cos(angle), jnp.sin(angle), slide * coordinate, turn, slide)
 
 
-def rates(model: Model, x: Float[Array, " nv"]) -> Float[Array, " steps"]:
+def rates(topology: Topology, x: Float[Array, " nv"]) -> Float[Array, " steps"]:
     """Joint velocities, accelerations or forces of all steps; zero for fixed joints."""
-    return x.at[model.topology.steps.v].get(mode="fill", fill_value=0)
+    return _entries(x, topology.steps.v)
 
 
 def inner_bias(model: Model, qd: Float[Array, " nv"]) -> tuple[Vec3, Vec3] | None:
@@ -95,13 +104,34 @@ def inner_bias(model: Model, qd: Float[Array, " nv"]) -> tuple[Vec3, Vec3] | Non
     return dw, _replace(none, topology.steps.last[topology.free_bodies], b_v)
 
 
+def inertias(model: Model) -> Float[Array, "steps 10"]:
+    """The parameters pi of what each step moves, in its own axes.
+
+    Only the last step of a joint carries the body; the others have no mass.
+    """
+    last = model.topology.steps.last
+    Q = Mat3.of(step_frames(model)[last])
+    com, inertia = Vec3.of(model.com), Sym3.of(model.inertia)
+    body = RigidInertia.about_center(model.mass, com, inertia).rotate(Q.T)
+    pi = jnp.stack(jax.tree.leaves(body), axis=-1)
+    return jnp.zeros((len(model.topology.steps.body), 10), pi.dtype).at[last].set(pi)
+
+
+def wrenches(model: Model, f_ext: Float[Array, "n 6"]) -> Float[Array, "steps 6"]:
+    """The external wrench on what each step moves."""
+    steps = model.topology.steps
+    return jnp.zeros((len(steps.body), 6), f_ext.dtype).at[steps.last].set(f_ext)
+
+
 def step_frames(model: Model) -> Float[Array, "steps 3 3"]:
     """For each step the rotation Q from body axes to axes with z along the step."""
     steps, one = model.topology.steps, jnp.eye(3, dtype=model.dtype)
+    axis3 = jnp.cross(model.axis, model.axis2)
     table = {
         "axis": model.axis,
         "axis2": model.axis2,
-        "axis3": jnp.cross(model.axis, model.axis2),
+        "axis3": axis3,
+        "plane": jnp.cross(axis3, model.axis),
         **{
             k: jnp.broadcast_to(row, (model.n, 3))
             for k, row in zip("xyz", one, strict=True)
@@ -119,7 +149,14 @@ def screw(model: Model) -> tuple[Float[Array, " steps"], Float[Array, " steps"]]
     return turn, jnp.where(steps.pitched, model.pitch[steps.body], slide)
 
 
-def _product(A: Any, B: Any) -> Any:
+def _entries(x: Any, index: Any) -> Any:
+    """Entries at static places; zero where the place is beyond the end."""
+    if not x.size:
+        return jnp.zeros(index.shape, x.dtype)
+    return x.at[index].get(mode="fill", fill_value=0)
+
+
+def product(A: Any, B: Any) -> Any:
     """Matrix products written out: full precision on every backend."""
     return (A[..., :, :, None] * B[..., None, :, :]).sum(axis=-2)
 

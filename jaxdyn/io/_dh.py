@@ -52,7 +52,8 @@ def from_dh(
     so the Denavit-Hartenberg frame i stands at the far end of the link and is
     Tz(d) Tx(a) Rx(alpha) in the body frame. In the "proximal" (modified) convention
     T_i = Rx(alpha) Tx(a) Rz(theta) Tz(d), with a and alpha of the link before, and is
-    the body frame.
+    the body frame. There a link's rod along x, of `SlenderRods`, has the length `a` of
+    the next row, so that the last link has none.
 
     Args:
         rows: one per link, base to tip.
@@ -69,7 +70,7 @@ def from_dh(
     builder = ModelBuilder(name, gravity=gravity)
     R, p = np.eye(3), np.zeros(3)  # the frame before the row, in the body before it
     for i, row in enumerate(rows):
-        body = row.name or f"link{i + 1}"
+        body = f"link{i + 1}" if row.name is None else row.name
         far = _far_end(row)
         if not distal:
             # Rx Tx of this row belong to the link before; slide up to frame i
@@ -82,7 +83,7 @@ def from_dh(
             _joint(body, row.joint),
             R=R @ rotation_about(np.array([0.0, 0.0, 1.0]), row.theta),
             p=p,
-            inertial=_inertial(rows, i, distal),
+            inertial=_inertial(body, rows, i, distal),
             check_inertia=check_inertia and not _has_hub(row),
             **row.effects,
         )
@@ -115,13 +116,15 @@ def _has_hub(row: DHLink) -> bool:
     return isinstance(row.inertial, SlenderRods) and row.inertial.hub > 0
 
 
-def _inertial(rows: Sequence[DHLink], i: int, distal: bool) -> Inertial:
+def _inertial(body: str, rows: Sequence[DHLink], i: int, distal: bool) -> Inertial:
     """The inertial data of link i in its body frame."""
     row = rows[i]
     if isinstance(row.inertial, Inertial):
         return row.inertial.moved(*_far_end(row)) if distal else row.inertial
-    if distal:
-        return row.inertial.inertial(row.a, row.d)
-    a = rows[i + 1].a if i + 1 < len(rows) else 0.0
-    # the rod along the axis ends at the body origin instead of starting there
-    return row.inertial.inertial(a, row.d).moved(np.eye(3), np.array([0, 0, -row.d]))
+    a = row.a if distal else rows[i + 1].a if i + 1 < len(rows) else 0.0
+    try:
+        rods = row.inertial.inertial(a, row.d)
+    except ValueError as error:
+        raise ValueError(f"body {body!r}: {error}") from error
+    # proximal: the rod along the axis ends at the body origin, not starts there
+    return rods if distal else rods.moved(np.eye(3), np.array([0, 0, -row.d]))

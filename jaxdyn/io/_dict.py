@@ -57,7 +57,8 @@ def from_dict(
     for i, body in enumerate(data["bodies"]):
         _add_body(builder, i, body, check_inertia)
     for frame in data.get("frames", ()):
-        _known(frame, "frame", {"name", "body", "R", "p"}, required={"name", "body"})
+        keys = {"name", "body", "R", "p", "joint_name"}
+        _known(frame, "frame", keys, required={"name", "body"})
         builder.add_frame(**frame)
     for loop in data.get("loops", ()):
         keys = {"body_a", "p_a", "body_b", "p_b", "axes"}
@@ -86,16 +87,7 @@ def to_dict(model: Model) -> dict[str, Any]:
     if model.topology.base != "base":
         result["base"] = model.topology.base
     if model.frame_names:
-        result["frames"] = [
-            {"name": name, "body": body, "R": _list(R), "p": _list(p)}
-            for name, body, R, p in zip(
-                model.frame_names,
-                model.frame_bodies,
-                model.frame_R,
-                model.frame_p,
-                strict=True,
-            )
-        ]
+        result["frames"] = [_frame(model, k) for k in range(len(model.frame_names))]
     if model.loops:
         result["loops"] = [
             {
@@ -119,7 +111,7 @@ def _add_body(builder: ModelBuilder, i: int, body: Any, check_inertia: bool) -> 
     _known(joint, f"joint of {what}", keys, required={"type", "placement"})
     placement = joint["placement"]
     _known(placement, f"placement of {what}", {"R", "p"}, required={"R", "p"})
-    if not isinstance(body["parent"], int):
+    if not isinstance(body["parent"], int | np.integer):
         raise ValueError(
             f"{what} has parent {body['parent']!r}, expected an index: "
             "-1 for the world."
@@ -127,11 +119,15 @@ def _add_body(builder: ModelBuilder, i: int, body: Any, check_inertia: bool) -> 
     options = {k: v for k, v in joint.items() if k not in {"type", "placement", "name"}}
     builder.add_body(
         body["name"],
-        body["parent"],
+        int(body["parent"]),
         joint["type"],
         R=placement["R"],
         p=placement["p"],
-        inertial=Inertial(body["mass"], *map(_array, (body["com"], body["inertia"]))),
+        inertial=Inertial(
+            float(_numbers(what, "mass", body["mass"], ())),
+            _numbers(what, "com", body["com"], (3,)),
+            _numbers(what, "inertia", body["inertia"], (3, 3)),
+        ),
         joint_name=joint.get("name"),
         check_inertia=check_inertia,
         **options,
@@ -174,6 +170,17 @@ def _body(model: Model, leaves: dict[str, np.ndarray], i: int) -> dict[str, Any]
     }
 
 
+def _frame(model: Model, k: int) -> dict[str, Any]:
+    name, joint_name = model.frame_names[k], model.topology.frame_joint_names[k]
+    frame = {
+        "name": name,
+        "body": model.frame_bodies[k],
+        "R": _list(model.frame_R[k]),
+        "p": _list(model.frame_p[k]),
+    }
+    return frame if joint_name == f"j_{name}" else frame | {"joint_name": joint_name}
+
+
 def _check_places(data: dict[str, Any], model: Model) -> None:
     """Counts and places are redundant: where they are given they must agree."""
     t = model.topology
@@ -205,11 +212,16 @@ def _known(data: Any, what: str, keys: set[str], required: set[str]) -> None:
             raise ValueError(f"{what} has no {key!r}: add it.")
 
 
-def _array(value: Any) -> Any:
+def _numbers(what: str, key: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """The value as an array; a text is no number, although NumPy would convert it."""
     try:
-        return np.asarray(value, float)
-    except (TypeError, ValueError):
-        return value  # reported, with the body's name, by the builder
+        array = np.asarray(value)
+    except ValueError:  # rows of different lengths
+        array = np.array(None)
+    if array.dtype.kind not in "iuf" or array.shape != shape:
+        wanted = f"{' x '.join(map(str, shape))} numbers" if shape else "one number"
+        raise ValueError(f"{what}: {key} is {value!r}, expected {wanted}.")
+    return array.astype(float)
 
 
 def _list(x: Any) -> Any:

@@ -34,13 +34,16 @@ def assemble(builder: ModelBuilder, parts: list[Part], merge_fixed: bool) -> Non
     """Add all parts to the builder, parents first as given.
 
     With `merge_fixed` a part on a fixed joint becomes a frame of the body that carries
-    it and gives that body its mass; fixed to the world, its mass plays no role.
+    it and gives that body its mass; fixed to the world, its mass plays no role. The
+    inertial data of each part are checked, since a sum could hide what is wrong.
     """
     carrier: dict[str, tuple[str, np.ndarray, np.ndarray]] = {
         builder.base: (builder.base, np.eye(3), np.zeros(3))
     }  # for each part the body that carries it and its pose there
     inertials: dict[str, Inertial] = {}
     for part in parts:
+        triangle = part.options.get("check_inertia", True)
+        part.inertial.check(part.name, triangle=triangle)
         body, R, p = carrier[part.parent]
         if merge_fixed and part.joint == "fixed":
             R, p = R @ part.R, p + R @ part.p
@@ -66,4 +69,5 @@ def assemble(builder: ModelBuilder, parts: list[Part], merge_fixed: bool) -> Non
     for part in parts:
         body, R, p = carrier[part.name]
         if body != part.name:
-            builder.add_frame(part.name, body, R=R, p=p)
+            joint_name = part.options.get("joint_name")
+            builder.add_frame(part.name, body, R=R, p=p, joint_name=joint_name)

@@ -22,7 +22,7 @@ def matrix_to_rpy(R: np.ndarray) -> np.ndarray:
     """Roll, pitch, yaw of a rotation; yaw is zero where they are not unique."""
     c = np.hypot(R[0, 0], R[1, 0])
     pitch = np.arctan2(-R[2, 0], c)
-    if c < 1e-9:
+    if c == 0:
         return np.array([np.arctan2(-R[1, 2], R[1, 1]), pitch, 0.0])
     yaw = np.arctan2(R[1, 0], R[0, 0])
     # roll from axes turned back by yaw: accurate also near pitch = 90 degrees

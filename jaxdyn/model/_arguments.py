@@ -2,36 +2,72 @@
 
 from typing import Any
 
+import jax
 import jax.numpy as jnp
+import numpy as np
 
 from jaxdyn.model._model import Model
 
 _POSITIONS = ("q", "q0", "q1", "qpos")
-_RATES = ("qd", "qdd", "d", "qvel")
+_RATES = ("qd", "qdd", "d", "qvel", "tau")
 
 
 def arguments(model: Model, **arrays: Any) -> tuple[Any, ...]:
     """The model and the arrays in their common floating-point type.
 
-    Arrays called q have nq entries, velocities and the like nv, and `point` three.
+    Arrays called q have nq entries, velocities and the like nv, `f_ext` has six for
+    each body, and `point` and the fields of `base` have three. What is None stays None.
 
     Raises:
-        ValueError: an array has the wrong shape.
+        ValueError: an array or a leaf of the model has the wrong shape.
     """
-    values = {name: jnp.asarray(array) for name, array in arrays.items()}
+    check_leaves(model)
+    values = {name: jax.tree.map(jnp.asarray, x) for name, x in arrays.items()}
     for name, value in values.items():
-        length = "nq" if name in _POSITIONS else "nv" if name in _RATES else None
-        shape = (getattr(model, length),) if length else (3,)
-        if value.shape != shape:
-            meaning = f" ({length} = {shape[0]})" if length else ""
+        for path, leaf in jax.tree_util.tree_leaves_with_path(value):
+            _check(model, name, jax.tree_util.keystr(path), leaf)
+    types = (x.dtype for x in jax.tree.leaves((model, values)))
+    # NumPy's promotion: a mix is meant here, also where JAX is told to be strict
+    dtype = np.result_type(*(t for t in types if jnp.issubdtype(t, jnp.floating)))
+
+    def cast(x: Any) -> Any:
+        return x if x.dtype == dtype else x.astype(dtype)
+
+    return jax.tree.map(cast, (model, *values.values()))
+
+
+def check_leaves(model: Model) -> None:
+    """Raise a `ValueError` for a leaf whose shape does not fit the topology."""
+    n, nq, nv, frames = model.n, model.nq, model.nv, len(model.frame_names)
+    shapes = {
+        **dict.fromkeys(("R", "inertia"), (n, 3, 3)),
+        **dict.fromkeys(("p", "axis", "axis2", "com"), (n, 3)),
+        **dict.fromkeys(("pitch", "mass"), (n,)),
+        **dict.fromkeys(("armature", "damping", "friction", "stiffness"), (nv,)),
+        **dict.fromkeys(("effort", "velocity"), (nv,)),
+        **dict.fromkeys(("rest", "lower", "upper"), (nq,)),
+        **{"gravity": (3,), "frame_R": (frames, 3, 3), "frame_p": (frames, 3)},
+    }
+    for name, shape in shapes.items():
+        found = jnp.shape(getattr(model, name))
+        if found != shape:
             raise ValueError(
-                f"{name} has shape {value.shape}, expected {shape} for model "
-                f"{model.name!r}{meaning}: functions take one state; use jax.vmap for "
-                "many."
+                f"leaf {name} of model {model.name!r} has shape {found}, expected "
+                f"{shape}: use jax.vmap for a batch of models."
             )
-    dtype = model.dtype
-    for value in values.values():
-        if jnp.issubdtype(value.dtype, jnp.floating):
-            dtype = jnp.promote_types(dtype, value.dtype)
-    cast = model if dtype == model.dtype else model.astype(dtype)
-    return (cast, *(value.astype(dtype) for value in values.values()))
+
+
+def _check(model: Model, name: str, field: str, value: Any) -> None:
+    if name in _POSITIONS:
+        shape, meaning = (model.nq,), f" (nq = {model.nq})"
+    elif name in _RATES:
+        shape, meaning = (model.nv,), f" (nv = {model.nv})"
+    else:
+        shape, meaning = {"f_ext": (model.n, 6), "point": (3,), "base": (3,)}[name], ""
+    if value.shape != shape:
+        raise ValueError(
+            f"{name}{field} has shape {value.shape}, expected {shape} for model "
+            f"{model.name!r}{meaning}: functions take one state; use jax.vmap for many."
+        )
+    if jnp.issubdtype(value.dtype, jnp.complexfloating):
+        raise ValueError(f"{name}{field} is complex, expected real numbers.")

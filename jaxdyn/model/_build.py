@@ -40,9 +40,15 @@ class ModelBuilder:
         gravity: Numbers = (0.0, 0.0, -9.81),
         base: str = "base",
     ):
+        for what, text in (("model", name), ("base", base)):
+            if not isinstance(text, str) or not text:
+                raise ValueError(f"the {what} has the name {text!r}, expected a text.")
         self.name = name
         self.base = base
         self.gravity = check_finite(base, "gravity", gravity, (3,))
+        self._index: dict[str, int] = {}  # of the bodies, by name
+        self._taken = {base}
+        self._taken_joints: set[str] = set()
         self._rows: list[dict[str, Any]] = []
         self._frames: list[dict[str, Any]] = []
         self._loops: list[dict[str, Any]] = []
@@ -50,7 +56,7 @@ class ModelBuilder:
     @property
     def names(self) -> list[str]:
         """The names of the bodies so far."""
-        return [row["name"] for row in self._rows]
+        return list(self._index)
 
     def add_body(
         self,
@@ -89,8 +95,7 @@ class ModelBuilder:
                 coordinate).
         """
         kind = check_joint(name, joint)
-        inertial = inertial or Inertial()
-        inertial.check(name, triangle=check_inertia)
+        inertial = (inertial or Inertial()).check(name, triangle=check_inertia)
         first, second = check_axes(name, joint, kind, axis, axis2)
         row = {
             "name": self._free_name("body", name),
@@ -108,7 +113,10 @@ class ModelBuilder:
             **check_effects(name, kind, effects),
         }
         self._rows.append(row)
-        return len(self._rows) - 1
+        self._taken.add(name)
+        self._taken_joints.add(row["joint_name"])
+        self._index[name] = len(self._rows) - 1
+        return self._index[name]
 
     def add_frame(
         self,
@@ -117,6 +125,7 @@ class ModelBuilder:
         *,
         R: Numbers | None = None,
         p: Numbers = (0.0, 0.0, 0.0),
+        joint_name: str | None = None,
     ) -> None:
         """Name a frame that is fixed to a body, such as a tool or a sensor.
 
@@ -124,14 +133,18 @@ class ModelBuilder:
             name: the name of the frame, different from all bodies and frames.
             body: the body that carries it; None or the name of the base for the world.
             R, p: pose of the frame in the body frame.
+            joint_name: of the fixed joint that holds it in files; by default "j_" and
+                the name of the frame.
         """
         row = {
             "body": self._parent(f"frame {name!r}", body),
             "name": self._free_name("frame", name),
+            "joint_name": f"j_{name}" if joint_name is None else joint_name,
             "R": check_rotation(name, R),
             "p": check_finite(name, "placement p", p, (3,)),
         }
         self._frames.append(row)
+        self._taken.add(name)
 
     def add_loop(
         self,
@@ -173,6 +186,8 @@ class ModelBuilder:
         if not self._rows:
             raise ValueError(f"model {self.name!r} has no bodies: add at least one.")
         dtype = jnp.result_type(float) if dtype is None else dtype
+        if not jnp.issubdtype(dtype, jnp.floating):
+            raise ValueError(f"dtype is {dtype}, expected a floating-point type.")
         rows = self._rows
 
         def column(key: str, per_body: bool = True) -> Any:
@@ -189,6 +204,7 @@ class ModelBuilder:
             joints=tuple(row["joint"] for row in rows),
             frame_names=tuple(frame["name"] for frame in self._frames),
             frame_bodies=tuple(frame["body"] for frame in self._frames),
+            frame_joint_names=tuple(frame["joint_name"] for frame in self._frames),
         )
         loops = tuple(
             Loop(
@@ -219,8 +235,7 @@ class ModelBuilder:
     def _free_name(self, kind: str, name: str) -> str:
         if not isinstance(name, str) or not name:
             raise ValueError(f"a {kind} has the name {name!r}, expected a text.")
-        taken = {self.base, *self.names, *(frame["name"] for frame in self._frames)}
-        if name in taken:
+        if name in self._taken:
             raise ValueError(
                 f"{kind} {name!r} has a name that is taken: the names of the base, of "
                 "bodies and of frames must all differ."
@@ -229,7 +244,9 @@ class ModelBuilder:
 
     def _free_joint_name(self, name: str, joint_name: str | None) -> str:
         joint_name = f"j_{name}" if joint_name is None else joint_name
-        if joint_name in (row["joint_name"] for row in self._rows):
+        if not joint_name:
+            raise ValueError(f"body {name!r}: its joint has no name, expected a text.")
+        if joint_name in self._taken_joints:
             raise ValueError(
                 f"body {name!r}: the joint name {joint_name!r} is taken: names of "
                 "joints must differ."
@@ -242,14 +259,13 @@ class ModelBuilder:
         return self._find(what, parent)
 
     def _find(self, what: str, body: str | int) -> int:
-        names = self.names
-        if isinstance(body, str) and body in names:
-            return names.index(body)
-        if isinstance(body, int | np.integer) and 0 <= body < len(names):
-            return int(body)
+        if isinstance(body, str) and body in self._index:
+            return self._index[body]
+        if isinstance(body, int) and 0 <= body < len(self._index):
+            return body
+        known = ", ".join(self._index) or "none"
         raise ValueError(
-            f"{what} refers to body {body!r}, expected an index from 0 to "
-            f"{len(names) - 1} or one of the names added so far "
-            f"({', '.join(names) or 'none'}): number the bodies so that parents "
-            "precede their children."
+            f"{what} refers to body {body!r}, expected the base {self.base!r}, or the "
+            f"name or index of one of the {len(self._index)} bodies added so far "
+            f"({known}): number the bodies so that parents precede their children."
         )

@@ -17,10 +17,7 @@ def check_finite(
     body: str, what: str, value: object, shape: tuple[int, ...]
 ) -> np.ndarray:
     """The value as an array, or a `ValueError` naming the body and what is wrong."""
-    try:
-        array = np.asarray(value, float)
-    except (TypeError, ValueError):
-        array = None
+    array = as_numbers(value)
     if array is None or array.shape != shape:
         wanted = f"{' x '.join(map(str, shape))} numbers" if shape else "one number"
         raise ValueError(f"body {body!r}: {what} is {value!r}, expected {wanted}.")
@@ -30,6 +27,15 @@ def check_finite(
             "replace NaN and infinite entries."
         )
     return array
+
+
+def as_numbers(value: object) -> np.ndarray | None:
+    """The value as an array of floating-point numbers; None for texts and the like."""
+    try:
+        array = np.asarray(value)
+    except ValueError:  # rows of different lengths
+        return None
+    return array.astype(float) if array.dtype.kind in "iuf" else None
 
 
 def check_joint(name: str, joint: str) -> JointType:
@@ -65,7 +71,7 @@ def check_axes(
             f"body {name!r}: axis and axis2 of a universal joint are parallel "
             f"({first.tolist()}): the joint would turn about one line only."
         )
-    if joint == "planar" and abs(first @ second) > 1e-9:
+    if joint == "planar" and abs(first @ second) > 1e-6:
         raise ValueError(
             f"body {name!r}: axis2 {second.tolist()} of a planar joint is not "
             f"perpendicular to the normal {first.tolist()}: axis2 is the first "
@@ -133,17 +139,17 @@ def check_effects(
                 f"body {name!r}: {key!r} is not known, expected one of: "
                 f"{', '.join(result)}."
             )
-        size = result[key].size
-        try:
-            result[key] = np.broadcast_to(np.asarray(value, float), (size,)).copy()
-        except (TypeError, ValueError):
+        size, array = result[key].size, as_numbers(value)
+        if array is None or array.shape not in ((), (size,)):
             raise ValueError(
-                f"body {name!r}: {key} is {value}, expected one number or {size}."
-            ) from None
-        if np.isnan(result[key]).any():
-            raise ValueError(
-                f"body {name!r}: {key} is {value}, expected numbers, not NaN."
+                f"body {name!r}: {key} is {value!r}, expected one number or {size}."
             )
+        result[key] = np.broadcast_to(array, (size,)).copy()
+        may_be_infinite = key in (*DOF_LIMITS, "lower", "upper")
+        bad = np.isnan(result[key]) if may_be_infinite else ~np.isfinite(result[key])
+        if bad.any():
+            wanted = "numbers, not NaN" if may_be_infinite else "finite numbers"
+            raise ValueError(f"body {name!r}: {key} is {value}, expected {wanted}.")
         if key in (*DOF_EFFECTS, *DOF_LIMITS) and (result[key] < 0).any():
             raise ValueError(f"body {name!r}: {key} is {value}, expected zero or more.")
     if (result["lower"] > result["upper"]).any():

@@ -9,6 +9,8 @@ from jaxdyn.model._check import check_finite
 
 Vector = Sequence[float | int] | np.ndarray
 
+_ROUNDING = 1e-6  # of single precision, with a margin
+
 
 @dataclass(frozen=True, eq=False)
 class Inertial:
@@ -85,41 +87,41 @@ class Inertial:
         side += ball * (83 / 320 * radius**2 + (length / 2 + 3 / 8 * radius) ** 2)
         return Inertial(mass, np.zeros(3), np.diag([side, side, axial]))
 
-    def check(self, body: str, triangle: bool = True) -> None:
-        """Raise a `ValueError` naming `body` if no rigid body has these data.
+    def check(self, body: str, triangle: bool = True) -> "Inertial":
+        """The same data as arrays, or a `ValueError` naming `body` if it cannot exist.
 
         A body without mass may still carry inertia, such as a hub that turns about its
         own axis only: for it the triangle inequality is not asked.
         """
-        check_finite(body, "mass", self.mass, ())
-        check_finite(body, "com", self.com, (3,))
-        check_finite(body, "inertia", self.inertia, (3, 3))
-        if self.mass < 0:
+        mass = float(check_finite(body, "mass", self.mass, ()))
+        com = check_finite(body, "com", self.com, (3,))
+        I = check_finite(body, "inertia", self.inertia, (3, 3))
+        if mass < 0:
             raise ValueError(
-                f"body {body!r}: mass is {self.mass}, expected zero or more: "
-                "give the mass in kg."
+                f"body {body!r}: mass is {mass}, expected zero or more: give the mass "
+                "in kg."
             )
-        scale = np.abs(self.inertia).max()
-        if np.abs(self.inertia - self.inertia.T).max() > 1e-9 * scale:
+        scale = np.abs(I).max()
+        if np.abs(I - I.T).max() > _ROUNDING * scale:
             raise ValueError(
-                f"body {body!r}: inertia {self.inertia.tolist()} is not symmetric: "
-                "give the full tensor, products of inertia with their minus sign on "
-                "both sides."
+                f"body {body!r}: inertia {I.tolist()} is not symmetric: give the full "
+                "tensor, products of inertia with their minus sign on both sides."
             )
-        low, middle, high = np.linalg.eigvalsh(self.inertia)
-        if low < -1e-9 * scale:
+        low, middle, high = np.linalg.eigvalsh(I)
+        if low < -_ROUNDING * scale:
             raise ValueError(
                 f"body {body!r}: inertia has the negative principal value {low:g}, "
                 "expected zero or more: it must be about the centre of mass, in body "
                 "axes."
             )
-        if triangle and self.mass > 0 and low + middle < high * (1 - 1e-6):
+        if triangle and mass > 0 and low + middle < high * (1 - _ROUNDING):
             raise ValueError(
                 f"body {body!r}: principal inertias {low:g}, {middle:g}, {high:g} "
                 "violate the triangle inequality (no principal value may exceed the "
                 "sum of the other two): correct the inertia, or accept it with "
                 "check_inertia=False."
             )
+        return Inertial(mass, com, I)
 
 
 def point_inertia(mass: float | int, c: np.ndarray) -> np.ndarray:

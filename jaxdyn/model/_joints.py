@@ -16,8 +16,9 @@ import numpy as np
 class Step:
     """One elementary step of a joint.
 
-    `direction` names the line of the screw: "axis", "axis2" or "axis3" = axis x axis2
-    of the joint, or "x", "y", "z" of the body. `slide` is 0, 1 or "pitch".
+    `direction` names the line of the screw: "axis", "axis2", "axis3" = axis x axis2 or
+    "plane" = axis3 x axis of the joint, or "x", "y", "z" of the body. `slide` is 0, 1
+    or "pitch".
     """
 
     direction: str
@@ -80,7 +81,7 @@ PLANAR = JointType(
     nq=3,
     nv=3,
     axes=2,
-    steps=(Step("axis2", 0, 1), Step("axis3", 0, 1), Step("axis", 1, 0)),
+    steps=(Step("plane", 0, 1), Step("axis3", 0, 1), Step("axis", 1, 0)),
 )
 
 # q: unit quaternion x, y, z, w.

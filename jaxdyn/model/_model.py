@@ -139,21 +139,17 @@ class Model(eqx.Module):
         """The same model with all leaves in another floating-point type."""
         return jax.tree.map(lambda leaf: leaf.astype(dtype), self)
 
-    def body(self, body: str | int) -> int:
+    def body(self, body: str | int | np.integer) -> int:
         """The index of a body given by name or index."""
-        if isinstance(body, str):
-            if body not in self.names:
-                raise ValueError(
-                    f"model {self.name!r} has no body {body!r}, expected one of: "
-                    f"{', '.join(self.names)}."
-                )
+        if isinstance(body, str) and body in self.names:
             return self.names.index(body)
-        if not 0 <= body < self.n:
-            raise ValueError(
-                f"model {self.name!r} has no body {body}, expected a name or an index "
-                f"from 0 to {self.n - 1}."
-            )
-        return int(body)
+        if isinstance(body, int | np.integer) and not isinstance(body, bool):
+            if 0 <= body < self.n:
+                return int(body)
+        raise ValueError(
+            f"model {self.name!r} has no body {body!r}, expected an index from 0 to "
+            f"{self.n - 1} or one of: {', '.join(self.names)}."
+        )
 
     def q_slice(self, body: str | int) -> slice:
         """Where the position coordinates of a body's joint stand in q."""
@@ -166,11 +162,13 @@ class Model(eqx.Module):
         return slice(self.topology.v_start[i], self.topology.v_start[i + 1])
 
     def __repr__(self) -> str:
-        values = None
-        if not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(self)):
-            if self.mass.ndim == 1:
-                values = {
-                    k: np.asarray(getattr(self, k))
-                    for k in ("mass", "gravity", "axis", "axis2", "pitch")
-                }
+        shown = ("mass", "gravity", "axis", "axis2", "pitch")
+        leaves = {name: getattr(self, name) for name in shown}
+        # a model of tracers, a batch, or a filter with its structure has no values
+        is_concrete = all(
+            eqx.is_array(x) and not isinstance(x, Tracer) for x in leaves.values()
+        )
+        if not is_concrete or self.mass.shape != (self.n,):
+            return show(self.topology, None, len(self.loops))
+        values = {name: np.asarray(x) for name, x in leaves.items()}
         return show(self.topology, values, len(self.loops))

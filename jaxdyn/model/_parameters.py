@@ -3,9 +3,12 @@
 All functions are traced, smooth and written for one body; `jax.vmap` serves many.
 """
 
+from typing import Any
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from jaxdyn.model._model import Model
@@ -20,6 +23,8 @@ def to_pi(
     pi = (m, h_x, h_y, h_z, I_xx, I_xy, I_xz, I_yy, I_yz, I_zz), with h = m c and the
     inertia about the body origin.
     """
+    shapes = {"mass": (mass, ()), "com": (com, (3,)), "inertia": (inertia, (3, 3))}
+    mass, com, inertia = _checked(shapes)
     body = RigidInertia.about_center(mass, Vec3.of(com), Sym3.of(inertia))
     return jnp.stack(jax.tree.leaves(body))
 
@@ -28,6 +33,7 @@ def from_pi(
     pi: Float[Array, "10"],
 ) -> tuple[Float[Array, ""], Float[Array, "3"], Float[Array, "3 3"]]:
     """Mass, centre of mass, inertia about it; the centre is 0 without mass."""
+    (pi,) = _checked({"pi": (pi, (10,))})
     m, h, I = pi[0], Vec3.of(pi[1:4]), Sym3(*pi[4:])
     inverse = jnp.where(m == 0, 0, 1 / jnp.where(m == 0, 1, m))
     com = h * inverse
@@ -40,6 +46,7 @@ def pseudo_inertia(pi: Float[Array, "10"]) -> Float[Array, "4 4"]:
     A mass distribution with these parameters exists if and only if this matrix is
     positive semidefinite.
     """
+    (pi,) = _checked({"pi": (pi, (10,))})
     m, h, I = pi[0], pi[1:4], Sym3(*pi[4:]).array()
     S = 0.5 * jnp.trace(I) * jnp.eye(3, dtype=pi.dtype) - I
     return jnp.block([[S, h[:, None]], [h[None, :], m[None, None]]])
@@ -69,6 +76,7 @@ def to_log_cholesky(pi: Float[Array, "10"]) -> Float[Array, "10"]:
 
 def from_log_cholesky(theta: Float[Array, "10"]) -> Float[Array, "10"]:
     """The parameters pi; physically possible for any ten numbers."""
+    (theta,) = _checked({"theta": (theta, (10,))})
     alpha, d, s, t = theta[0], theta[1:4], theta[4:7], theta[7:]
     one = jnp.ones((), theta.dtype)
     U = jnp.diag(jnp.concatenate([jnp.exp(d), one[None]]))
@@ -86,10 +94,22 @@ def inertial_parameters(model: Model) -> Float[Array, "n 10"]:
 
 def with_inertial_parameters(model: Model, pi: Float[Array, "n 10"]) -> Model:
     """The model with the parameters pi of every body replaced."""
-    if pi.shape != (model.n, 10):
-        raise ValueError(
-            f"pi has shape {pi.shape}, expected {(model.n, 10)} for model "
-            f"{model.name!r}: ten parameters for each body."
-        )
-    leaves = jax.vmap(from_pi)(pi)
+    (pi,) = _checked({"pi": (pi, (model.n, 10))})
+    leaves = jax.vmap(from_pi)(pi.astype(model.dtype))
     return eqx.tree_at(lambda m: (m.mass, m.com, m.inertia), model, leaves)
+
+
+def _checked(given: dict[str, tuple[Any, tuple[int, ...]]]) -> tuple[Any, ...]:
+    """The values as floating-point arrays, or a `ValueError` for a wrong shape."""
+    values = []
+    for name, (value, shape) in given.items():
+        value = jnp.asarray(value)
+        if value.shape != shape:
+            raise ValueError(
+                f"{name} has shape {value.shape}, expected {shape}: functions take one "
+                "body (or one model); use jax.vmap for many."
+            )
+        values.append(value)
+    floats = [x.dtype for x in values if jnp.issubdtype(x.dtype, jnp.floating)]
+    dtype = np.result_type(*floats) if floats else jnp.result_type(float)
+    return tuple(value.astype(dtype) for value in values)

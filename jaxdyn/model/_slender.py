@@ -1,6 +1,6 @@
 """Links made of bent slender rods, [Mohan] section 3.2."""
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 
@@ -23,6 +23,14 @@ class SlenderRods:
     mass: float
     payload: float = 0.0
     hub: float = 0.0
+
+    def __post_init__(self):
+        for key, value in asdict(self).items():
+            if not 0 <= value < np.inf:
+                raise ValueError(
+                    f"slender link: {key} is {value}, expected a finite number, zero "
+                    "or more."
+                )
 
     def inertial(self, a: float, b: float) -> Inertial:
         """Inertial data in the frame of the link, [Mohan] eq. 17a.

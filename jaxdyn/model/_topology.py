@@ -40,7 +40,7 @@ class Steps:
     last: np.ndarray
 
 
-DIRECTIONS = ("axis", "axis2", "axis3", "x", "y", "z")
+DIRECTIONS = ("axis", "axis2", "axis3", "plane", "x", "y", "z")
 
 
 class Topology:
@@ -56,6 +56,7 @@ class Topology:
         joints: tuple[str, ...],
         frame_names: tuple[str, ...] = (),
         frame_bodies: tuple[int, ...] = (),
+        frame_joint_names: tuple[str, ...] = (),
     ):
         self.name = name
         self.base = base
@@ -65,8 +66,18 @@ class Topology:
         self.joints = joints
         self.frame_names = frame_names
         self.frame_bodies = frame_bodies
+        self.frame_joint_names = frame_joint_names or tuple(
+            f"j_{frame}" for frame in frame_names
+        )
         self._key = tuple(vars(self).values())
-        self._hash = hash(self._key)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # hashes of texts differ between processes: not to be pickled
+        return {k: v for k, v in vars(self).items() if k != "_hash"}
+
+    @cached_property
+    def _hash(self) -> int:
+        return hash(self._key)
 
     def __hash__(self) -> int:
         return self._hash
@@ -138,6 +149,21 @@ class Topology:
         """The elementary steps as lanes."""
         return cut_lanes(self.steps.parent)
 
+    @cached_property
+    def dof_steps(self) -> np.ndarray:
+        """For each velocity coordinate the step that it drives."""
+        return np.flatnonzero(self.steps.v < self.nv)
+
+    @cached_property
+    def ancestors(self) -> np.ndarray:
+        """[nv, nv] whether coordinate i moves what j moves, i = j included."""
+        steps = len(self.steps.body)
+        above = np.eye(steps, dtype=bool)
+        for j, p in enumerate(self.steps.parent):
+            if p >= 0:
+                above[:, j] |= above[:, p]
+        return above[np.ix_(self.dof_steps, self.dof_steps)]
+
     def support(self, body: int) -> np.ndarray:
         """The steps that move a body, tip to base."""
         steps, step = [], int(self.steps.last[body])
@@ -198,6 +224,11 @@ class Topology:
     def position_q(self) -> np.ndarray:
         """[free joints, 3] the places of all displacements in q."""
         return self._table("position", 3)
+
+    @cached_property
+    def free_quaternion_q(self) -> np.ndarray:
+        """[free joints, 4] the places of their quaternions in q."""
+        return self.quaternion_q[np.isin(self.quaternion_bodies, self.free_bodies)]
 
     @cached_property
     def position_v(self) -> np.ndarray:

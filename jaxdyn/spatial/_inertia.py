@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+from jaxtyping import Array, Float
 
 from jaxdyn.spatial._vec3 import (
     Mat3,
@@ -34,6 +35,12 @@ class RigidInertia:
     def about_center(m: Scalar, c: Vec3, I_c: Sym3) -> "RigidInertia":
         """The inertia of mass `m` at `c` with `I_c` about the centre of mass."""
         return RigidInertia(m, c * m, I_c + skew_square(c, m))
+
+    @staticmethod
+    def of(pi: Float[Array, "... 10"]) -> "RigidInertia":
+        """The inertia whose ten parameters (m, h, I) are the last axis of `pi`."""
+        h, I = Vec3.of(pi[..., 1:4]), Sym3(*(pi[..., k] for k in range(4, 10)))
+        return RigidInertia(pi[..., 0], h, I)
 
     def __add__(self, other: "RigidInertia") -> "RigidInertia":
         return RigidInertia(self.m + other.m, self.h + other.h, self.I + other.I)

@@ -232,6 +232,13 @@ def test_bodies_are_named_by_number_unless_named():
     assert from_dh(rows).names == ("link1", "elbow", "link3")
 
 
+def test_a_proximal_rod_along_x_has_the_length_of_the_next_row():
+    rods = SlenderRods(2.0)
+    rows = [DHLink(a=5.0, inertial=rods), DHLink(a=0.6, d=0.2, inertial=rods)]
+    model = from_dh(rows, convention="proximal")
+    np.testing.assert_allclose(model.com, [[0.3, 0, 0], [0, 0, -0.1]], atol=1e-16)
+
+
 def test_the_tool_is_the_only_frame_and_stands_on_the_last_body():
     model = from_dh([DHLink(), DHLink()], tool="gripper")
     assert (model.frame_names, model.frame_bodies) == (("gripper",), (1,))
@@ -260,7 +267,13 @@ IMPOSSIBLE = Inertial(1.0, np.zeros(3), np.diag([1.0, 1.0, 3.0]))
         ([DHLink()], {"convention": "standard"}, "convention is 'standard', expected"),
         ([DHLink(), DHLink(joint="S")], {}, "body 'link2': joint is 'S', expected 'R'"),
         ([], {}, "model 'robot' has no bodies"),
-        ([DHLink(inertial=SlenderRods(1.0))], {}, "a and b are both 0"),
+        ([DHLink(inertial=SlenderRods(1.0))], {}, "'link1': .*a and b are both 0"),
+        (
+            [DHLink(), DHLink(a=1.0, inertial=SlenderRods(1.0), name="last")],
+            {"convention": "proximal"},
+            "body 'last': .*a and b are both 0",
+        ),
+        ([DHLink(name="")], {}, "a body has the name '', expected a text"),
         ([DHLink(inertial=IMPOSSIBLE)], {}, "body 'link1': .*triangle inequality"),
         ([DHLink(effects={"drag": 1.0})], {}, "body 'link1': 'drag' is not known"),
         ([DHLink(name="a"), DHLink(name="a")], {}, "body 'a' has a name that is taken"),

@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+from jaxdyn import robots
 from jaxdyn.io import from_dict, to_dict
 from jaxdyn.model import JOINT_TYPES, Inertial, ModelBuilder
 
@@ -71,7 +72,7 @@ def with_frames_and_loops():
     builder.add_body("c", p=(0, 2, 0))
     R = np.array([[0, -1, 0], [1, 0, 0], [0, 0, 1]])
     builder.add_frame("tool", "b", R=R, p=(0, 0, 0.3))
-    builder.add_frame("camera", None)
+    builder.add_frame("camera", None, joint_name="mount")
     builder.add_loop("b", (1, 0, 0), "c", (0, 0, 1), axes=(0, 2))
     return builder.build()
 
@@ -115,6 +116,16 @@ def test_rest_at_the_neutral_position_is_not_written():
     builder = ModelBuilder()
     builder.add_body("a", joint="free", stiffness=1.0)
     assert "rest" not in to_dict(builder.build())["bodies"][0]["joint"]
+
+
+def test_joint_names_of_frames_are_written_unless_they_are_the_default():
+    frames = to_dict(with_frames_and_loops())["frames"]
+    assert [frame.get("joint_name") for frame in frames] == [None, "mount"]
+
+
+def test_a_parent_may_be_an_integer_of_numpy():
+    data = changed(("bodies", 1, "parent"), np.int64(0))
+    assert same(from_dict(data), from_dict(arm()))
 
 
 def test_limits_on_some_coordinates_only_survive():
@@ -190,6 +201,11 @@ LOOP = {"body_a": 0, "p_a": [0, 0, 0], "body_b": 1, "p_b": [0, 0, 0]}
         (("bodies", 1, "idx_v"), 0, "body 'b': idx_v is 0, expected 1"),
         (("bodies", 1, "nv"), 0, "body 'b': nv is 0, expected 1"),
         ((*FIRST, "mass"), -1.0, "body 'a': mass is -1.0"),
+        ((*FIRST, "mass"), "1.0", "body 'a': mass is '1.0', expected one number"),
+        ((*FIRST, "mass"), [1.0], r"body 'a': mass is \[1.0\], expected one number"),
+        ((*FIRST, "mass"), np.nan, "body 'a': mass is nan, expected finite"),
+        ((*FIRST, "com"), ["0", 0, 0], "body 'a': com is .*'0'.*, expected 3 numbers"),
+        ((*FIRST, "inertia"), [[1], [1, 2]], "body 'a': inertia is .*expected 3 x 3"),
         ((*FIRST, "com"), [0, 0], "body 'a': com is .*, expected 3 numbers"),
         ((*FIRST, "inertia"), [1, 1, 1], "body 'a': inertia is .*, expected 3 x 3"),
         (JOINT, "revolute", "joint of body 'a' is 'revolute', expected a dictionary"),
@@ -212,3 +228,17 @@ LOOP = {"body_a": 0, "p_a": [0, 0, 0], "body_b": 1, "p_b": [0, 0, 0]}
 def test_from_dict_says_what_is_wrong(path, value, message):
     with pytest.raises(ValueError, match=message):
         from_dict(changed(path, value))
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_models_in_single_precision_come_back(seed, rng):
+    planar = robots.random_tree(
+        seed, 3, joints=("planar", "universal"), dtype=jnp.float32
+    )
+    builder = ModelBuilder("rod")
+    rod = Inertial.rod(1.0, (0.0, 0.0, 0.0), rng.normal(size=3))
+    builder.add_body("rod", inertial=rod)
+    for model in (planar, builder.build(jnp.float32)):
+        same = from_dict(to_dict(model), dtype=jnp.float32)
+        close = jax.tree.map(lambda a, b: np.allclose(a, b, atol=1e-6), model, same)
+        assert all(jax.tree.leaves(close))

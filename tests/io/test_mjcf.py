@@ -319,6 +319,67 @@ def test_inertia_check_can_be_switched_off():
     assert load_mjcf(body(f"<joint/>{inertial}"), check_inertia=False).n == 1
 
 
+def test_bounds_change_only_what_lies_below_them():
+    inertial = '<joint/><inertial pos="0 0 0" mass="1" diaginertia="1 2 2.5"/>'
+    for bounds, mass, inertia in (
+        ("", 1, (1, 2, 2.5)),
+        ('boundmass="0.5" boundinertia="0.5"', 1, (1, 2, 2.5)),
+        ('boundmass="3" boundinertia="2.2"', 3, (2.2, 2.2, 2.5)),
+    ):
+        model = host(body(inertial, f"<compiler {bounds}/>"))
+        assert model.mass[0] == mass
+        np.testing.assert_allclose(model.inertia[0], np.diag(inertia), atol=1e-15)
+
+
+def test_balanced_inertia_may_violate_the_triangle_inequality_in_the_file():
+    inertial = '<joint/><inertial pos="0 0 0" mass="1" diaginertia="1 1 4"/>'
+    model = host(body(inertial, '<compiler balanceinertia="true"/>'))
+    np.testing.assert_allclose(model.inertia[0], 2 * np.eye(3), atol=1e-15)
+
+
+def test_byte_order_mark_before_the_text_is_skipped(tmp_path):
+    text = "\ufeff" + body(f"<joint/>{GEOM}")
+    file = tmp_path / "robot.xml"
+    file.write_text(text, encoding="utf-8")
+    assert load_mjcf(text).names == load_mjcf(file).names == ("b",)
+
+
+def test_settings_of_the_solver_are_skipped():
+    options = (
+        '<option timestep="0.01" integrator="RK4" solver="CG" iterations="5">'
+        '<flag contact="disable" energy="enable"/></option>'
+    )
+    model = load_mjcf(body(f"<joint/>{GEOM}", options))
+    plain = load_mjcf(body(f"<joint/>{GEOM}"))
+    assert jax.tree.all(jax.tree.map(np.array_equal, model, plain))
+
+
+def test_gravity_can_be_switched_off():
+    flag = '<option><flag gravity="disable"/></option>'
+    assert not host(body(f"<joint/>{GEOM}", flag)).gravity.any()
+
+
+def test_childclass_of_the_world_is_for_all_bodies():
+    default = '<default><default class="k"><joint damping="3"/></default></default>'
+    text = body(f"<joint/>{GEOM}", default)
+    model = host(text.replace("<worldbody>", '<worldbody childclass="k">'))
+    assert model.damping[0] == 3
+
+
+def test_joints_of_frames_have_names_of_their_own():
+    fixed = f'<body name="c">{GEOM}</body><site name="s"/><site name="t"/>'
+    text = body(f'<joint name="j_c"/><joint name="j_s"/>{GEOM}{fixed}')
+    merged, unmerged = load_mjcf(text), load_mjcf(text, merge_fixed=False)
+    assert merged.topology.frame_joint_names == ("j_c_", "j_s_", "j_t")
+    assert unmerged.joint_names == ("j_c", "j_s", "j_c_")
+
+
+def test_plugin_of_a_geom_is_skipped_where_its_mass_is_not_needed():
+    inertial = '<inertial pos="0 0 0" mass="2" diaginertia="1 1 1"/>'
+    shape = '<geom type="sdf" mesh="m"><plugin instance="p"/></geom>'
+    assert load_mjcf(body(f"<joint/>{inertial}{shape}")).mass[0] == 2
+
+
 def test_massless_body_may_carry_a_heavy_one():
     model = load_mjcf(body(f"<joint/><body><joint/>{GEOM}</body>"))
     assert model.mass[0] == 0
@@ -383,6 +444,7 @@ DIAGONAL = 'diaginertia="1 1 1"'
 NESTED = '<default class="k"/>'
 ERRORS = {
     "malformed": ("\n\n<mujoco>\n<body></mujoco>", "MJCF text, line 4: mismatched"),
+    "malformed after a mark": ("\ufeff<mujoco>\n<a></mujoco>", "MJCF text, line 2"),
     "root": ("<robot/>", "root element is <robot>, expected <mujoco>"),
     "include in text": (
         '<mujoco><include file="a"/></mujoco>',
@@ -500,6 +562,36 @@ ERRORS = {
         body('<joint/><inertial pos="0 0 0"/>'),
         "'mass' is missing",
     ),
+    "negative mass": (
+        body('<joint/><inertial pos="0 0 0" mass="-1" diaginertia="1 1 1"/>'),
+        "body 'b': mass is -1.0, expected zero or more",
+    ),
+    "negative mass under a bound": (
+        body(
+            '<joint/><inertial pos="0 0 0" mass="-1" diaginertia="1 1 1"/>',
+            '<compiler boundmass="1"/>',
+        ),
+        "body 'b': mass is -1.0",
+    ),
+    "negative inertia": (
+        body("<joint/>" + INERTIAL.format('diaginertia="1 1 -1"')),
+        "body 'b': inertia has the negative principal value -1",
+    ),
+    "negative mass of a fixed body": (
+        body(
+            f"<joint/>{GEOM}"
+            '<body><inertial pos="0 0 0" mass="-1" diaginertia="1 1 1"/></body>'
+        ),
+        "body 'body_2': mass is -1.0",
+    ),
+    "impossible inertia of a fixed body": (
+        body(
+            f'<joint/>{GEOM}<body name="c">'
+            + INERTIAL.format('diaginertia="1 1 3"')
+            + "</body>"
+        ),
+        "body 'c': principal inertias",
+    ),
     "full and diagonal": (
         body("<joint/>" + INERTIAL.format(DIAGONAL + ' fullinertia="1 1 1 0 0 0"')),
         "fullinertia stands together",
@@ -548,6 +640,43 @@ ERRORS = {
     "unknown attribute": (
         body('<joint dampng="1"/>'),
         "<joint> in body 'b': 'dampng' is not an attribute",
+    ),
+    "unknown option": (
+        body("", '<option gravty="0 0 0"/>'),
+        "<option>: 'gravty' is not an attribute",
+    ),
+    "unknown flag": (
+        body("", '<option><flag gravit="disable"/></option>'),
+        "<flag>: 'gravit' is not an attribute",
+    ),
+    "child of option": (
+        body("", '<option><Flag gravity="disable"/></option>'),
+        "<Flag> in <option> is not supported, expected <flag>: remove it",
+    ),
+    "child of flag": (body("", "<option><flag><a/></flag></option>"), "<a> in <flag>"),
+    "child of compiler": (body("", "<compiler><a/></compiler>"), "<a> in <compiler>"),
+    "attribute of worldbody": (
+        '<mujoco><worldbody pos="0 0 1"/></mujoco>',
+        "<worldbody>: 'pos' is not an attribute",
+    ),
+    "unknown childclass of worldbody": (
+        '<mujoco><worldbody childclass="k"/></mujoco>',
+        "<worldbody> .* uses the default class 'k'",
+    ),
+    "child of joint": (
+        body('<joint name="j"><foo/></joint>'),
+        "<foo> in <joint name='j'> in body 'b' is not supported, expected no child",
+    ),
+    "child of freejoint": (body("<freejoint><foo/></freejoint>"), "<foo> in <freej"),
+    "child of geom": (
+        body("<geom><foo/></geom>"),
+        "<foo> in <geom> in body 'b' is not supported, expected <plugin>",
+    ),
+    "child of inertial": (body("<inertial><foo/></inertial>"), "<foo> in <inertial>"),
+    "child of site": (body("<frame><site><foo/></site></frame>"), "<foo> in <site>"),
+    "child of a default": (
+        body("", "<default><joint><foo/></joint></default>"),
+        "<foo> in <joint> in default class 'main' is not supported",
     ),
     "number count": (body('<joint pos="1 2"/>'), "pos is '1 2', expected 3 numbers"),
     "one number": (body('<joint damping="1 2"/>'), "'1 2', expected 1 number"),

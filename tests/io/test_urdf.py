@@ -129,6 +129,14 @@ def test_path_and_text_give_the_same_model(tmp_path):
         assert_same_models(load_urdf(source), load_urdf(text))
 
 
+def test_byte_order_mark_before_the_text_is_skipped(tmp_path):
+    text = f"\ufeff{one_joint()}"
+    path = tmp_path / "robot.urdf"
+    path.write_text(text, encoding="utf-8")
+    for source in (path, text, f"\ufeff\n{one_joint()}"):
+        assert_same_models(load_urdf(source), load_urdf(one_joint()))
+
+
 def test_root_link_is_the_base():
     model = load_urdf(one_joint())
     assert (model.topology.base, model.names, model.parents) == (
@@ -149,6 +157,10 @@ def test_rpy_turns_about_fixed_axes_roll_first():
         model.R[0], [[0, 0, 1], [1, 0, 0], [0, 1, 0]], atol=1e-15
     )
     np.testing.assert_array_equal(model.p[0], [1, 2, 3])
+
+
+def test_inertia_check_of_merged_links_can_be_switched_off():
+    assert load_urdf(fixed_tool(FLAT), check_inertia=False).mass.item() == 4
 
 
 def test_inertia_is_turned_by_the_rpy_of_the_inertial():
@@ -326,6 +338,13 @@ NO_MASS = INERTIAL.replace('<mass value="2"/>', "")
 NO_VALUE = INERTIAL.replace('value="2"', "")
 NO_IYZ = INERTIAL.replace(' iyz="0.3"', "")
 FLAT = INERTIAL.replace('izz="2"', 'izz="9"')
+NEGATIVE = INERTIAL.replace('value="2"', 'value="-1"')
+
+
+def fixed_tool(body):
+    """A robot whose second link is fixed to the first and would be merged with it."""
+    extra = link("tool", body) + joint("f", "arm", "tool", "fixed")
+    return one_joint(extra=extra)
 
 
 WRONG = [
@@ -371,6 +390,9 @@ WRONG = [
     (one_joint(body=NO_MASS), "link 'arm': <inertial> has no <mass>: add"),
     (one_joint(body=NO_VALUE), "link 'arm': <mass> has no attribute 'value'"),
     (one_joint(body=NO_IYZ), "link 'arm': <inertia> has no attribute 'iyz'"),
+    ("\ufeff\n<robot>\n<link>\n</robot>", "URDF text, line 4: mismatched tag"),
+    (fixed_tool(NEGATIVE), "body 'tool': mass is -1.0, expected zero or more"),
+    (fixed_tool(FLAT), "'tool': principal inertias .* check_inertia=False"),
     (one_joint(body=FLAT), "'arm': principal inertias .* check_inertia=False"),
 ]
 
@@ -438,9 +460,21 @@ def test_fixed_bodies_survive_the_round_trip_unmerged(rng):
 def test_frames_survive_the_round_trip(rng):
     builder = random_model(rng, ("revolute", "revolute"))
     builder.add_frame("tool", "b1", R=random_rotation(rng), p=rng.normal(size=3))
-    builder.add_frame("camera", None, R=random_rotation(rng), p=rng.normal(size=3))
+    builder.add_frame(
+        "camera",
+        None,
+        R=random_rotation(rng),
+        p=rng.normal(size=3),
+        joint_name="mount",
+    )
     model = builder.build()
     assert_same_models(load_urdf(to_urdf(model)), model)
+
+
+def test_merged_fixed_joints_keep_their_names():
+    model = load_urdf(fixed_tool(INERTIAL))
+    assert model.topology.frame_joint_names == ("f",)
+    assert '<joint name="f" type="fixed">' in to_urdf(model)
 
 
 @pytest.mark.parametrize("joint", ["revolute", "prismatic"])
@@ -538,8 +572,13 @@ def test_what_urdf_cannot_hold_is_left_out_on_request(what, options):
         ({"joint": "helical", "pitch": 0.1}, "joint 'j_a' is helical.*to_dict"),
         ({"joint": "spherical"}, "joint 'j_a' is spherical.*to_dict"),
         (
-            {"joint_name": "j_tool", "frame": "tool"},
-            "two joints of the URDF .* name 'j_tool': rename",
+            {
+                "joint": "universal",
+                "axis2": (1, 0, 0),
+                "joint_name": "j_tool",
+                "frame": "tool_1",
+            },
+            "two joints of the URDF .* name 'j_tool_1': rename",
         ),
     ],
 )

@@ -61,7 +61,7 @@ def test_a_step_that_moves_turns_or_slides_but_not_both_unless_helical(name):
     [
         ("universal", ["axis", "axis2"]),
         ("cylindrical", ["axis", "axis"]),
-        ("planar", ["axis2", "axis3", "axis"]),
+        ("planar", ["plane", "axis3", "axis"]),
         ("spherical", ["x", "y", "z"]),
         ("free", ["x", "y", "z", "x", "y", "z"]),
     ],

@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxdyn.model import Inertial, Model, ModelBuilder, Topology
+from jaxdyn.model import Inertial, Model, ModelBuilder, Topology, arguments
 
 
 def gripper(mass=0.4, *, name="gripper", loop=False):
@@ -135,8 +135,12 @@ def test_body_finds_names_and_indices(body, index):
 @pytest.mark.parametrize(
     "body, message",
     [
-        ("arm", "model 'gripper' has no body 'arm', expected one of: palm, f1, f2, f3"),
-        (4, "has no body 4, expected a name or an index from 0 to 3"),
+        (
+            "arm",
+            "model 'gripper' has no body 'arm', expected .* one of: palm, f1, f2, f3",
+        ),
+        (4, "has no body 4, expected an index from 0 to 3 or one of"),
+        (True, "has no body True, expected an index"),
         (-1, "has no body -1"),
     ],
 )
@@ -253,3 +257,28 @@ def test_flattening_and_unflattening_keeps_the_model():
     leaves, structure = jax.tree.flatten(model)
     other = jax.tree.unflatten(structure, leaves)
     assert all(vars(other)[key] is value for key, value in vars(model).items())
+
+
+def test_repr_shows_the_structure_where_there_are_no_values():
+    model = gripper()
+    specs = (
+        jax.tree.map(lambda _: False, model),
+        eqx.partition(model, jax.tree.map(lambda _: False, model))[0],
+        jax.eval_shape(lambda: model),
+    )
+    assert all(repr(spec).startswith("Model 'gripper': 4 bodies") for spec in specs)
+
+
+def test_a_leaf_of_the_wrong_length_is_an_error_that_names_it():
+    model = eqx.tree_at(lambda m: m.p, gripper(), jnp.ones((2, 3)))
+    with pytest.raises(
+        ValueError, match=r"leaf p .* shape \(2, 3\), expected \(4, 3\)"
+    ):
+        arguments(model)
+
+
+def test_a_model_of_mixed_types_is_used_in_the_wider_one():
+    model = gripper().astype(jnp.float32)
+    mixed = eqx.tree_at(lambda m: m.p, model, model.p.astype(jnp.float64))
+    (same,) = arguments(mixed)
+    assert {leaf.dtype for leaf in jax.tree.leaves(same)} == {jnp.dtype("float64")}

@@ -80,6 +80,13 @@ def test_rods_with_mass_need_a_length():
         SlenderRods(5.0).inertial(0.0, 0.0)
 
 
+@pytest.mark.parametrize("key", ["mass", "payload", "hub"])
+@pytest.mark.parametrize("value", [-1.0, np.inf, np.nan])
+def test_masses_and_hub_are_finite_and_not_negative(key, value):
+    with pytest.raises(ValueError, match=f"{key} is {value}, expected a finite"):
+        SlenderRods(**{"mass": 1.0, key: value})
+
+
 def test_a_payload_needs_no_length():
     got = SlenderRods(0.0, payload=2.0).inertial(0.0, 0.0)
     want = Inertial.point(2.0, np.zeros(3))

@@ -6,7 +6,7 @@ from xml.etree.ElementTree import Element
 import numpy as np
 
 from jaxdyn.io._pose import quaternion_to_matrix, rotation_about
-from jaxdyn.io.mjcf._item import Item
+from jaxdyn.io.mjcf._item import Item, check_children
 from jaxdyn.io.mjcf._schema import ORIENTATIONS
 
 _BOOLEANS = ("true", "false")
@@ -109,6 +109,7 @@ def merged(root: Element, path: str) -> Item:
     """All elements at a path as one, later attributes over earlier ones."""
     attributes: dict[str, str] = {}
     for element in root.findall(path):
+        check_children(element)
         attributes |= element.attrib
     tag = path.split("/")[-1]
     return Item(tag, f"<{tag}>", attributes)

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from xml.etree.ElementTree import Element
 
-from jaxdyn.io.mjcf._item import Item, label, refuse
+from jaxdyn.io.mjcf._item import Item, check_children, label, refuse
 from jaxdyn.io.mjcf._schema import ACTUATORS, DEFAULT_TAGS, ORIENTATIONS
 
 
@@ -32,6 +32,7 @@ class Defaults:
                     f"default class {name!r}",
                     f"one of {', '.join(DEFAULT_TAGS)}",
                 )
+            check_children(child, f"default class {name!r}")
             tag = _section(child)
             settings[tag] = _overlay(settings.get(tag, {}), _attributes(child))
         for child in section.findall("default"):

@@ -23,10 +23,16 @@ class Piece:
 
 
 def body_inertial(
-    body: Item, inertial: Piece | None, geoms: list[Piece], compiler: Compiler
+    name: str,
+    body: Item,
+    inertial: Piece | None,
+    geoms: list[Piece],
+    compiler: Compiler,
 ) -> Inertial:
     """The inertial data of a body in MuJoCo's body frame, by the compiler's rules."""
     given = None if inertial is None else _given(inertial, compiler)
+    if given is not None:
+        given.check(name, triangle=False)  # balanceinertia may still mend the rest
     rule = compiler.inertiafromgeom
     result = given or Inertial()
     if rule == "true" or (rule == "auto" and given is None):
@@ -116,12 +122,14 @@ def _unit_solid(kind: str, size: np.ndarray) -> tuple[float, Inertial]:
 
 def _bounded(inertial: Inertial, compiler: Compiler) -> Inertial:
     """The data after boundmass, boundinertia and balanceinertia."""
-    mass = max(inertial.mass, compiler.boundmass)
-    inertia = inertial.inertia
+    mass, inertia = inertial.mass, inertial.inertia
+    if compiler.boundmass > 0:
+        mass = max(mass, compiler.boundmass)
     principal, axes = np.linalg.eigh(inertia)
-    low, middle, high = np.maximum(principal, compiler.boundinertia)
+    if compiler.boundinertia > max(principal[0], 0.0):
+        principal = np.maximum(principal, compiler.boundinertia)
+        inertia = axes @ np.diag(principal) @ axes.T
+    low, middle, high = principal
     if compiler.balanceinertia and low + middle < high:
         inertia = (low + middle + high) / 3 * np.eye(3)
-    elif principal[0] < compiler.boundinertia:
-        inertia = axes @ np.diag([low, middle, high]) @ axes.T
     return Inertial(mass, inertial.com, inertia)

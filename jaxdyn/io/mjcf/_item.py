@@ -7,7 +7,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from jaxdyn.io.mjcf._schema import KNOWN, UNSUPPORTED
+from jaxdyn.io.mjcf._schema import CHILDREN, KNOWN, UNSUPPORTED
 
 
 @dataclass(frozen=True)
@@ -99,6 +99,15 @@ def refuse(element: Element, where: str, expected: str) -> NoReturn:
         f"{label(element, where)} is not supported, expected {expected}: remove it, or "
         f"leave it out with ignore=({element.tag!r},)."
     )
+
+
+def check_children(element: Element, where: str = "") -> None:
+    """Raise a `ValueError` for a child that the element cannot have."""
+    known = CHILDREN.get(element.tag)
+    for child in element:
+        if known is not None and child.tag not in known:
+            inside = label(element, where)
+            refuse(child, inside, " or ".join(map("<{}>".format, known)) or "no child")
 
 
 def _is_zero(text: str) -> bool:

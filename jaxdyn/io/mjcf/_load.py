@@ -74,13 +74,16 @@ def load_mjcf(
     tree = Tree(compiler, defaults, {"check_inertia": check_inertia})
     tree.read(root)
     _check_mass(tree.parts)
+    for part in tree.parts:
+        if part.joint == "fixed":
+            part.options["joint_name"] = tree.fixed_joint_name(part.name)
     builder = ModelBuilder(root.attrib["model"], gravity=_gravity(root), base=WORLD)
     assemble(builder, _scaled(tree.parts, compiler.settotalmass), merge_fixed)
     merged_parts = {
         part.name: part for part in tree.parts if merge_fixed and part.joint == "fixed"
     }
     for frame in tree.frames:
-        _add_frame(builder, frame, merged_parts, tree.names["body"])
+        _add_frame(builder, frame, merged_parts, tree)
     return builder.build(dtype)
 
 
@@ -141,12 +144,14 @@ def _scaled(parts: list[Part], mass: float) -> list[Part]:
 
 
 def _add_frame(
-    builder: ModelBuilder, frame: Frame, merged_parts: dict[str, Part], taken: set[str]
+    builder: ModelBuilder, frame: Frame, merged_parts: dict[str, Part], tree: Tree
 ) -> None:
     """Add a frame to the body that carries it once fixed parts are merged."""
-    name = f"{frame.name}_{frame.kind}" if frame.name in taken else frame.name
+    is_taken = frame.name in tree.names["body"]
+    name = f"{frame.name}_{frame.kind}" if is_taken else frame.name
     body, R, p = frame.body, frame.R, frame.p
     while body in merged_parts:
         part = merged_parts[body]
         body, R, p = part.parent, part.R @ R, part.p + part.R @ p
-    builder.add_frame(name, body, R=R, p=p)
+    joint_name = tree.fixed_joint_name(name)
+    builder.add_frame(name, body, R=R, p=p, joint_name=joint_name)

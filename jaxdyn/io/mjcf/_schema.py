@@ -86,6 +86,33 @@ KNOWN = {
         "fusestatic meshdir passthrough savecanonical savecompiled saveinertial",
         "strippath texturedir usethread",
     ),
+    "option": _words(
+        "density gravity viscosity wind",
+        "actuatorgroupdisable apirate ccd_iterations ccd_tolerance collision cone",
+        "impratio integrator iterations jacobian ls_iterations ls_tolerance magnetic",
+        "mpr_iterations mpr_tolerance noslip_iterations noslip_tolerance o_friction",
+        "o_margin o_solimp o_solref sdf_initpoints sdf_iterations sleep_tolerance",
+        "solver timestep tolerance",
+    ),
+    "flag": _words(
+        "constraint damper frictionloss gravity passive spring",
+        "actuation autoreset clampctrl contact diagexact energy equality eulerdamp",
+        "filterparent fwdinv invdiscrete ipc island limit midphase multiccd nativeccd",
+        "override refsafe sensor sensornoise sleep warmstart",
+    ),
+    "worldbody": _words("childclass"),
+}
+
+# What may stand in an element that is not a body, a frame or a default class.
+CHILDREN = {
+    "compiler": ("lengthrange",),
+    "flag": (),
+    "freejoint": (),
+    "geom": ("plugin",),  # the shape of an sdf, whose mass is not computed
+    "inertial": (),
+    "joint": (),
+    "option": ("flag",),
+    "site": (),
 }
 
 # Attributes that change the motion in a way the model cannot express, with the words

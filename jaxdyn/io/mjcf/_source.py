@@ -3,8 +3,8 @@
 import os
 import xml.etree.ElementTree as ET
 from pathlib import Path
-from xml.parsers.expat import ErrorString
 
+from jaxdyn.io._xml import path_of, read_xml
 from jaxdyn.io.mjcf._schema import UNSUPPORTED
 
 
@@ -15,19 +15,8 @@ def read_source(source: str | os.PathLike[str], ignore: set[str]) -> ET.Element:
         source: a path, or a text that starts with "<".
         ignore: tags, and attributes that are not supported, to leave out.
     """
-    if isinstance(source, str) and source.lstrip().startswith("<"):
-        path, where = None, "MJCF text"
-        skipped = source[: source.index("<")].count("\n")
-        root = _parse(source.strip(), where, skipped)
-    else:
-        path = Path(source)
-        where = str(path)
-        root = _parse(path.read_bytes(), where)
-    if root.tag != "mujoco":
-        raise ValueError(
-            f"{where}: the root element is <{root.tag}>, expected <mujoco>: give an "
-            "MJCF file."
-        )
+    path = path_of(source)
+    root = read_xml(source, "MJCF", ("mujoco",))
     root.attrib.setdefault("model", "robot" if path is None else path.stem)
     _expand(root, path, ignore)
     return root
@@ -70,20 +59,4 @@ def _included(element: ET.Element, path: Path | None, seen: set[Path]) -> ET.Ele
             f"<include file={name!r}>: the file is included twice: remove one of them."
         )
     seen.add(file.resolve())
-    root = _parse(file.read_bytes(), str(file))
-    if root.tag not in ("mujoco", "mujocoinclude"):
-        raise ValueError(
-            f"{file}: the root element is <{root.tag}>, expected <mujoco> or "
-            "<mujocoinclude>: give an MJCF file."
-        )
-    return root
-
-
-def _parse(text: str | bytes, where: str, skipped: int = 0) -> ET.Element:
-    try:
-        return ET.fromstring(text)
-    except ET.ParseError as error:
-        raise ValueError(
-            f"{where}, line {error.position[0] + skipped}: {ErrorString(error.code)}: "
-            "expected well-formed XML, correct that line or the element before it."
-        ) from error
+    return read_xml(file, "MJCF", ("mujoco", "mujocoinclude"))

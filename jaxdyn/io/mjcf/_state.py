@@ -4,7 +4,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxdyn.model import Model, Topology, arguments
-from jaxdyn.spatial import Mat3, Quaternion, Vec3
+from jaxdyn.spatial import Quaternion, Vec3
 
 
 def to_mujoco(
@@ -22,7 +22,7 @@ def to_mujoco(
     """
     model, q, qd = arguments(model, q=q, qd=qd)
     t = model.topology
-    R = _attitudes(t, q)
+    R = Quaternion.of(q[t.free_quaternion_q]).unit().matrix()
     v = R @ Vec3.of(qd[t.position_v])
     return q[_quaternions(t, (3, 0, 1, 2))], qd.at[t.position_v].set(v.array())
 
@@ -41,7 +41,7 @@ def from_mujoco(
     model, qpos, qvel = arguments(model, qpos=qpos, qvel=qvel)
     t = model.topology
     q = qpos[_quaternions(t, (1, 2, 3, 0))]
-    R = _attitudes(t, q)
+    R = Quaternion.of(q[t.free_quaternion_q]).unit().matrix()
     v = R.T @ Vec3.of(qvel[t.position_v])
     return q, qvel.at[t.position_v].set(v.array())
 
@@ -51,9 +51,3 @@ def _quaternions(t: Topology, order: tuple[int, ...]) -> np.ndarray:
     places = np.arange(t.nq)
     places[t.quaternion_q] = t.quaternion_q[:, order]
     return places
-
-
-def _attitudes(t: Topology, q: Float[Array, " nq"]) -> Mat3:
-    """The rotations of all free joints."""
-    rows = t.quaternion_q[np.isin(t.quaternion_bodies, t.free_bodies)]
-    return Quaternion.of(q[rows]).unit().matrix()

@@ -11,7 +11,7 @@ from jaxdyn.io._parts import Part
 from jaxdyn.io.mjcf._compiler import Compiler
 from jaxdyn.io.mjcf._defaults import Defaults
 from jaxdyn.io.mjcf._inertia import Piece, body_inertial
-from jaxdyn.io.mjcf._item import Item, label, refuse
+from jaxdyn.io.mjcf._item import Item, check_children, label, refuse
 from jaxdyn.io.mjcf._joint import joint_chain, read_joint
 from jaxdyn.io.mjcf._schema import READ_IN_BODY, SKIPPED_IN_BODY
 from jaxdyn.model import Inertial
@@ -86,7 +86,9 @@ class Tree:
         """Read the bodies of all worldbody sections, depth first."""
         content: list[_Place] = []
         for world in root.findall("worldbody"):
-            content += self._content(_Place(world, WORLD))
+            place = _Place(world, WORLD)
+            Item("worldbody", "<worldbody>", world.attrib)  # checks the attributes
+            content += self._content(replace(place, childclass=self._childclass(place)))
         for at in content:
             if at.element.tag in (*_JOINTS, "inertial"):
                 raise ValueError(
@@ -108,6 +110,7 @@ class Tree:
                     replace(at, childclass=self._childclass(at), R=R, p=p)
                 )
             elif element.tag in READ_IN_BODY:
+                check_children(element, f"body {place.body!r}")
                 yield at
             elif element.tag not in SKIPPED_IN_BODY:
                 known = ", ".join((*READ_IN_BODY, *SKIPPED_IN_BODY, "frame"))
@@ -134,7 +137,9 @@ class Tree:
                     "expected the only joint of a child of worldbody: move or remove it"
                 )
         parts, origin = joint_chain(name, place.body, pose, joints, self.options)
-        parts[-1].inertial = self._inertial(item, content).moved(np.eye(3), origin)
+        parts[-1].inertial = self._inertial(name, item, content).moved(
+            np.eye(3), origin
+        )
         self._add(parts)
         if origin.any():
             frame = Frame("frame", f"{name}_frame", name, np.eye(3), origin)
@@ -148,7 +153,7 @@ class Tree:
                 self._claim("joint", part.options["joint_name"])
         self.parts += parts
 
-    def _inertial(self, body: Item, content: list[_Place]) -> Inertial:
+    def _inertial(self, name: str, body: Item, content: list[_Place]) -> Inertial:
         given: Piece | None = None
         geoms = []
         for at in content:
@@ -160,7 +165,7 @@ class Tree:
                     given = piece
                 else:
                     piece.item.fail("the body has two, expected one: remove the other")
-        return body_inertial(body, given, geoms, self.compiler)
+        return body_inertial(name, body, given, geoms, self.compiler)
 
     def _sites_and_bodies(self, content: list[_Place]) -> list[_Place]:
         """Keep the named sites as frames; the places of the bodies, last one first."""
@@ -180,6 +185,14 @@ class Tree:
         childclass = at.element.get("childclass", at.childclass)
         self.defaults.check(childclass, at.label)
         return childclass
+
+    def fixed_joint_name(self, name: str) -> str:
+        """A name that is free for the joint of a fixed part or frame."""
+        joint_name = f"j_{name}"
+        while joint_name in self.names["joint"]:
+            joint_name += "_"
+        self.names["joint"].add(joint_name)
+        return joint_name
 
     def _claim(self, kind: str, name: str) -> None:
         if name in self.names[kind]:

@@ -10,7 +10,8 @@ import numpy as np
 
 from jaxdyn.io._parts import Part, assemble
 from jaxdyn.io._pose import rpy_to_matrix
-from jaxdyn.io.urdf._xml import MOMENTS, clean, label, numbers, parse, required
+from jaxdyn.io._xml import read_xml
+from jaxdyn.io.urdf._xml import MOMENTS, clean, label, numbers, required
 from jaxdyn.model import Inertial, Model, ModelBuilder
 
 _JOINTS = {
@@ -68,7 +69,7 @@ def load_urdf(
         ValueError: the text is no URDF, its links form no tree, data are missing or
             wrong, or it holds something the model would not have.
     """
-    robot = parse(source)
+    robot = read_xml(source, "URDF", ("robot",))
     clean(robot, "robot", {ignore} if isinstance(ignore, str) else set(ignore))
     links, joints = _named(robot, "link"), _named(robot, "joint")
     name = robot.get("name", "robot")

@@ -59,7 +59,8 @@ def to_urdf(
     for k, name in enumerate(model.frame_names):
         ET.SubElement(robot, "link", name=name)
         carrier = _link(model, model.frame_bodies[k])
-        joint = _joint(robot, f"j_{name}", "fixed", carrier, name)
+        joint_name = model.topology.frame_joint_names[k]
+        joint = _joint(robot, joint_name, "fixed", carrier, name)
         _origin(joint, model.frame_R[k], model.frame_p[k])
     _check_names(robot)
     ET.indent(robot)
@@ -103,8 +104,10 @@ def _type(model: Model, i: int, k: int) -> str:
 def _direction(model: Model, i: int, k: int) -> np.ndarray:
     """The axis of the k-th piece of a joint."""
     axis, axis2 = model.axis[i], model.axis2[i]
-    name = JOINT_TYPES[model.joints[i]].steps[k].direction
-    return {"axis": axis, "axis2": axis2, "axis3": np.cross(axis, axis2)}[name]
+    axis3 = np.cross(axis, axis2)
+    lines = {"axis": axis, "axis2": axis2, "axis3": axis3}
+    lines["plane"] = np.cross(axis3, axis)
+    return lines[JOINT_TYPES[model.joints[i]].steps[k].direction]
 
 
 def _effects(joint: ET.Element, model: Model, i: int, piece: slice) -> None:

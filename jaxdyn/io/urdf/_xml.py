@@ -1,11 +1,8 @@
-"""URDF text as a tree of known elements, and the numbers in it."""
+"""The elements that a URDF file may hold, and the numbers in them."""
 
-import os
 import sys
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
-from pathlib import Path
-from xml.parsers.expat import ErrorString
 
 import numpy as np
 
@@ -42,29 +39,6 @@ _GAZEBO_DYNAMICS = {
     **dict.fromkeys(("joint", "link", "inertial"), ()),
 }
 _GAZEBO_CLOSED = ("plugin", "sensor", "visual", "collision", "material")
-
-
-def parse(source: str | os.PathLike[str]) -> ET.Element:
-    """The root element of the file or text, which must be `<robot>`."""
-    if isinstance(source, str) and source.lstrip().startswith("<"):
-        where, text = "URDF text", source.strip()
-        skipped = source[: source.index("<")].count("\n")
-    else:
-        where, text, skipped = str(source), Path(source).read_bytes(), 0
-    try:
-        robot = ET.fromstring(text)
-    except ET.ParseError as error:
-        line = error.position[0] + skipped
-        raise ValueError(
-            f"{where}, line {line}: {ErrorString(error.code)}: expected well-formed "
-            "XML, correct that line or the element before it."
-        ) from error
-    if robot.tag != "robot":
-        raise ValueError(
-            f"{where}: the root element is <{robot.tag}>, expected <robot>: give a "
-            "URDF file."
-        )
-    return robot
 
 
 def clean(element: ET.Element, owner: str, ignore: set[str]) -> None:
