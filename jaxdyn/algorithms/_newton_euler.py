@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms._kinematics import BaseMotion, accelerate, base_state
@@ -29,28 +28,6 @@ def newton_euler(
     instead of the centres of mass. Gravity enters as an upward acceleration of the
     base.
     """
-    loads, _ = _transmitted(model, q, qd, qdd, f_ext, base)
-    return collect(model.topology.lanes, loads[0], model.topology.dof_steps)
-
-
-def joint_wrenches(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    qdd: Float[Array, " nv"],
-    f_ext: Float[Array, "n 6"] | None = None,
-    base: BaseMotion | None = None,
-) -> Float[Array, "n 6"]:
-    """The wrench each body receives through its joint, about its origin, world axes."""
-    loads, _ = _transmitted(model, q, qd, qdd, f_ext, base)
-    f, n = collect(model.topology.lanes, loads[1], model.topology.steps.last)
-    return jnp.concatenate([f.array(), n.array()], axis=-1)
-
-
-def _transmitted(
-    model: Model, q: Any, qd: Any, qdd: Any, f_ext: Any, base: BaseMotion | None
-) -> Any:
-    """((joint forces, wrenches), wrench on the base), laned."""
     lanes = model.topology.lanes
     terms = (
         links(model, q),
@@ -76,7 +53,7 @@ def _transmitted(
         f, n, e, a, turn, slide = x
         f, n = f + children[0], n + children[1]
         tau = turn * dot(e, n) + slide * dot(e, f)
-        return (f, n + cross(a, f)), (tau, (f, n))
+        return (f, n + cross(a, f)), tau
 
     R, _, w, dv, dw = base_state(q.dtype, base)
     root = (R, w, dv - Vec3.of(model.gravity), dw)
@@ -84,5 +61,5 @@ def _transmitted(
         lanes, motion, root, spread(lanes, (terms, inertias(model), external))
     )
     o = Vec3.zero(q.dtype)
-    on_base, kept = inward(lanes, transmit, (o, o), loads)
-    return tuple(zip(*kept, strict=True)), on_base
+    _, tau = inward(lanes, transmit, (o, o), loads)
+    return collect(lanes, tau, model.topology.dof_steps)
