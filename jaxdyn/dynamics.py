@@ -3,7 +3,10 @@
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
 from jax.scipy.linalg import cho_factor, cho_solve
 from jaxtyping import Array, Float
 
@@ -12,13 +15,30 @@ from jaxdyn.algorithms import (
     Factor,
     articulated,
     composite,
+    coriolis,
+    denoc,
     denoc_factor,
+    denoc_forward,
+    denoc_inertia,
+    gibbs_appell,
+    gibbs_appell_inertia,
     implicit,
+    integrate,
     newton_euler,
+    noc,
     passive_forces,
-    solve_inertia,
+    transmitted_wrenches,
+    turning_rate,
 )
 from jaxdyn.model import Model, arguments
+
+INVERSE = {"newton_euler": newton_euler, "gibbs_appell": gibbs_appell, "denoc": denoc}
+INERTIA = {
+    "composite": composite,
+    "gibbs_appell": gibbs_appell_inertia,
+    "noc": noc,
+    "denoc": denoc_inertia,
+}
 
 
 def inverse_dynamics(
@@ -35,32 +55,70 @@ def inverse_dynamics(
 
     $$\tau = M(q)\,\ddot q + h(q, \dot q) - \sum_i J_i^T f_i$$
 
-    Gravity, armature, springs and friction of the joints take part.
+    Gravity, armature, springs and friction of the joints take part. O(n).
 
     Args:
         f_ext: force and moment on each body, in world axes, moment about its origin.
         base: motion of the base; by default it rests.
-        method: "newton_euler".
+        method: "newton_euler", "gibbs_appell" (Euler's tensor) or "denoc" (modules).
     """
     given = dict(q=q, qd=qd, qdd=qdd, f_ext=f_ext, base=base)
     model, q, qd, qdd, f_ext, base = arguments(model, **given)
-    recursion = _choose("inverse_dynamics", method, {"newton_euler": newton_euler})
+    recursion = _choose("inverse_dynamics", method, INVERSE)
     tau = recursion(model, q, qd, qdd, f_ext, base)
     return tau + model.armature * qdd + passive_forces(model, q, qd)
 
 
 def bias_forces(
-    model: Model, q: Float[Array, " nq"], qd: Float[Array, " nv"]
+    model: Model,
+    q: Float[Array, " nq"],
+    qd: Float[Array, " nv"],
+    *,
+    f_ext: Float[Array, "n 6"] | None = None,
+    base: BaseMotion | None = None,
+    method: str = "newton_euler",
 ) -> Float[Array, " nv"]:
     """Joint forces at which the accelerations are zero: inverse dynamics at qdd = 0."""
-    return inverse_dynamics(model, q, qd, jnp.zeros(model.nv, model.dtype))
+    given = dict(q=q, qd=qd, f_ext=f_ext, base=base)
+    model, q, qd, f_ext, base = arguments(model, **given)
+    recursion = _choose("bias_forces", method, INVERSE)
+    return recursion(model, q, qd, None, f_ext, base) + passive_forces(model, q, qd)
 
 
 def gravity_forces(model: Model, q: Float[Array, " nq"]) -> Float[Array, " nv"]:
     """Joint forces that hold the bodies against gravity, springs not included."""
     model, q = arguments(model, q=q)
-    at_rest = jnp.zeros(model.nv, q.dtype)
-    return newton_euler(model, q, at_rest, at_rest)
+    return newton_euler(model, q, jnp.zeros(model.nv, q.dtype), None)
+
+
+def coriolis_matrix(
+    model: Model, q: Float[Array, " nq"], qd: Float[Array, " nv"]
+) -> Float[Array, "nv nv"]:
+    """The matrix C(q, qd) of Coriolis and centrifugal forces C qd; O(n²).
+
+    Of the many such matrices the one of Christoffel symbols: Mdot - 2 C is skew.
+    """
+    model, q, qd = arguments(model, q=q, qd=qd)
+    return coriolis(model, q, qd)
+
+
+def joint_reactions(
+    model: Model,
+    q: Float[Array, " nq"],
+    qd: Float[Array, " nv"],
+    qdd: Float[Array, " nv"],
+    *,
+    f_ext: Float[Array, "n 6"] | None = None,
+    base: BaseMotion | None = None,
+) -> Float[Array, "n 6"]:
+    """All six components of the wrench that each body receives through its joint.
+
+    Force and moment about the body origin, in world axes, from the parent on the body.
+    Along the directions in which the joint moves they are what drives the body: the
+    joint force less armature, springs and friction. The others bear the load.
+    """
+    given = dict(q=q, qd=qd, qdd=qdd, f_ext=f_ext, base=base)
+    return transmitted_wrenches(*arguments(model, **given))
 
 
 def mass_matrix(
@@ -69,20 +127,26 @@ def mass_matrix(
     r"""The inertia matrix M(q), armature included.
 
     Args:
-        method: "composite" (composite bodies) or "denoc" (the product U D Uᵀ).
+        method: "composite" (composite bodies), "gibbs_appell" (the Hessian of Gibbs'
+            function), "noc" (Tᵀ M T) or "denoc" (composite masses and N_l N_d).
     """
     model, q = arguments(model, q=q)
-    methods = {
-        "composite": lambda: composite(model, q) + jnp.diag(model.armature),
-        "denoc": lambda: denoc_factor(model, q).matrix(),
-    }
-    return _choose("mass_matrix", method, methods)()
+    M = _choose("mass_matrix", method, INERTIA)(model, q)
+    return M + jnp.diag(model.armature)
 
 
 def factor(model: Model, q: Float[Array, " nq"]) -> Factor:
-    """The factor U D Uᵀ of the inertia matrix, for many right-hand sides."""
+    """The factor U D Uᵀ of the inertia matrix, for many right-hand sides; O(n).
+
+    Raises:
+        ValueError: a pivot is not positive (known only outside `jax.jit`; inside, ask
+            `is_positive` of the result).
+    """
     model, q = arguments(model, q=q)
-    return denoc_factor(model, q)
+    result = denoc_factor(model, q)
+    if not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(result)):
+        _check_pivots(model, np.asarray(result.D))
+    return result
 
 
 def forward_dynamics(
@@ -105,13 +169,48 @@ def forward_dynamics(
     Args:
         f_ext: force and moment on each body, in world axes, moment about its origin.
         base: motion of the base; by default it rests.
-        method: "denoc" (U D Uᵀ, O(n)), "articulated" (articulated bodies, O(n)) or
-            "composite" (the inertia matrix and its Cholesky factor, O(n³)).
+        method: "denoc" (U D Uᵀ) or "articulated" (articulated bodies), both O(n);
+            "composite", "gibbs_appell" or "noc": their inertia matrix and its Cholesky
+            factor, O(n³), which loses digits where M is ill-conditioned.
     """
     given = dict(q=q, qd=qd, tau=tau, f_ext=f_ext, base=base)
-    inputs = arguments(model, **given)
-    methods = {"denoc": _denoc, "articulated": _articulated, "composite": _composite}
-    return implicit(_choose("forward_dynamics", method, methods), _residual, *inputs)
+    methods = {
+        "denoc": _recursive(denoc_forward),
+        "articulated": _recursive(articulated),
+        "composite": _dense(composite, newton_euler),
+        "gibbs_appell": _dense(gibbs_appell_inertia, gibbs_appell),
+        "noc": _dense(noc, newton_euler),
+    }
+    forward = _choose("forward_dynamics", method, methods)
+    return implicit(forward, _residual, *arguments(model, **given))
+
+
+def linearize(
+    model: Model,
+    q: Float[Array, " nq"],
+    qd: Float[Array, " nv"],
+    tau: Float[Array, " nv"],
+    *,
+    f_ext: Float[Array, "n 6"] | None = None,
+    base: BaseMotion | None = None,
+) -> tuple[Float[Array, "states states"], Float[Array, "states nv"]]:
+    r"""The matrices A and B of the tangent dynamics $\dot x = A x + B\, \delta\tau$.
+
+    x = (d, dqd) are small deviations from the motion through the given state: d a
+    tangent step of q as in `integrate`, dqd a change of qd.
+    """
+    given = dict(q=q, qd=qd, tau=tau, f_ext=f_ext, base=base)
+    model, q, qd, tau, f_ext, base = arguments(model, **given)
+    nv, step = model.nv, jnp.zeros(model.nv, q.dtype)
+
+    def rates(d: Any, qd: Any, tau: Any) -> Any:
+        moved = integrate(model, q, d)
+        return forward_dynamics(model, moved, qd, tau, f_ext=f_ext, base=base)
+
+    by_q, by_qd, by_tau = jax.jacfwd(rates, (0, 1, 2))(step, qd, tau)
+    one, none = jnp.eye(nv, dtype=q.dtype), jnp.zeros((nv, nv), q.dtype)
+    A = jnp.block([[-turning_rate(model, qd), one], [by_q, by_qd]])
+    return A, jnp.concatenate([none, by_tau])
 
 
 def _residual(
@@ -120,19 +219,38 @@ def _residual(
     return inverse_dynamics(model, q, qd, qdd, f_ext=f_ext, base=base) - tau
 
 
-def _denoc(model: Model, q: Any, qd: Any, tau: Any, f_ext: Any, base: Any) -> Any:
-    phi = -_residual(jnp.zeros_like(qd), model, q, qd, tau, f_ext, base)
-    return solve_inertia(model, q, phi)
+def _recursive(recursion: Callable) -> Callable:
+    """Forward dynamics by a recursion that takes the forces of the joints away."""
+
+    def forward(model: Model, q: Any, qd: Any, tau: Any, f_ext: Any, base: Any) -> Any:
+        driving = tau - passive_forces(model, q, qd)
+        return recursion(model, q, qd, driving, f_ext, base)
+
+    return forward
 
 
-def _articulated(model: Model, q: Any, qd: Any, tau: Any, f_ext: Any, base: Any) -> Any:
-    driving = tau - passive_forces(model, q, qd)
-    return articulated(model, q, qd, driving, f_ext, base)
+def _dense(inertia: Callable, recursion: Callable) -> Callable:
+    """Forward dynamics by an inertia matrix, its Cholesky factor, and the bias."""
+
+    def forward(model: Model, q: Any, qd: Any, tau: Any, f_ext: Any, base: Any) -> Any:
+        bias = recursion(model, q, qd, None, f_ext, base)
+        M = inertia(model, q) + jnp.diag(model.armature)
+        phi = tau - passive_forces(model, q, qd) - bias
+        return cho_solve(cho_factor(M, lower=True), phi), denoc_factor(model, q)
+
+    return forward
 
 
-def _composite(model: Model, q: Any, qd: Any, tau: Any, f_ext: Any, base: Any) -> Any:
-    phi = -_residual(jnp.zeros_like(qd), model, q, qd, tau, f_ext, base)
-    return cho_solve(cho_factor(mass_matrix(model, q), lower=True), phi)
+def _check_pivots(model: Model, pivots: np.ndarray) -> None:
+    bad = np.flatnonzero(~(pivots > 0))
+    if bad.size:
+        t = model.topology
+        joint = model.joint_names[t.steps.body[t.dof_steps[bad[0]]]]
+        raise ValueError(
+            f"model {model.name!r}: the pivot of joint {joint!r} is {pivots[bad[0]]}, "
+            "expected a positive number: no inertia resists this joint in the given "
+            "configuration; give its body mass or inertia, or the joint an armature."
+        )
 
 
 def _choose(quantity: str, method: str, methods: dict[str, Callable]) -> Callable:
@@ -141,3 +259,6 @@ def _choose(quantity: str, method: str, methods: dict[str, Callable]) -> Callabl
             f"{quantity}: method is {method!r}, expected one of: {', '.join(methods)}."
         )
     return methods[method]
+
+
+rnea, crba, aba = inverse_dynamics, mass_matrix, forward_dynamics  # names peers use

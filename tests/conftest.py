@@ -1,8 +1,19 @@
+import os
 import zlib
 
-import jax
-import numpy as np
-import pytest
+# Compile quickly rather than well: half the time, the same operations. Tests that ask
+# how users' programs behave override this with `compiler_options` (see as_users_do).
+os.environ["XLA_FLAGS"] = " ".join(
+    [
+        os.environ.get("XLA_FLAGS", ""),
+        "--xla_backend_optimization_level=0",
+        "--xla_cpu_use_fusion_emitters=false",
+    ]
+)
+
+import jax  # noqa: E402
+import numpy as np  # noqa: E402
+import pytest  # noqa: E402
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")

@@ -2,6 +2,7 @@
 
 from functools import cache
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -43,3 +44,38 @@ def random_state(model: jd.Model, rng: np.random.Generator) -> tuple:
     """A random q, qd and qdd."""
     q = jd.random_configuration(model, jax.random.key(int(rng.integers(1 << 30))))
     return q, *(jnp.asarray(rng.normal(size=model.nv)) for _ in range(2))
+
+
+def with_effects(model: jd.Model, rng: np.random.Generator) -> jd.Model:
+    """The same model with springs, friction and armature in every joint."""
+    names = ("armature", "damping", "friction", "stiffness")
+    values = [jnp.asarray(rng.uniform(0.1, 1.0, model.nv)) for _ in names]
+    return eqx.tree_at(lambda m: [getattr(m, name) for name in names], model, values)
+
+
+def with_new_numbers(model: jd.Model, rng: np.random.Generator) -> jd.Model:
+    """A model of the same topology with random geometry and inertia."""
+    boxes = [
+        jd.Inertial.box(rng.uniform(0.5, 3.0), rng.uniform(0.1, 0.6, 3)).moved(
+            random_rotation(rng), rng.uniform(-0.2, 0.2, 3)
+        )
+        for _ in range(model.n)
+    ]
+    leaves = {
+        "R": [random_rotation(rng) for _ in range(model.n)],
+        "p": rng.uniform(-0.3, 0.3, (model.n, 3)),
+        "axis": rng.normal(size=(model.n, 3)),
+        "axis2": rng.normal(size=(model.n, 3)),
+        "pitch": rng.uniform(0.02, 0.2, model.n) * (np.asarray(model.pitch) != 0),
+        "mass": [box.mass for box in boxes],
+        "com": [box.com for box in boxes],
+        "inertia": [box.inertia for box in boxes],
+    }
+    values = [jnp.asarray(np.array(value, float)) for value in leaves.values()]
+    return eqx.tree_at(lambda m: [getattr(m, name) for name in leaves], model, values)
+
+
+def random_rotation(rng: np.random.Generator) -> np.ndarray:
+    """A rotation matrix by the QR factorisation of a random one."""
+    Q, _ = np.linalg.qr(rng.normal(size=(3, 3)))
+    return Q * np.linalg.det(Q)

@@ -8,10 +8,29 @@ from jaxdyn.algorithms._configuration import neutral as neutral
 from jaxdyn.algorithms._configuration import (
     random_configuration as random_configuration,
 )
-from jaxdyn.algorithms._denoc import Factor as Factor
-from jaxdyn.algorithms._denoc import denoc_factor as denoc_factor
+from jaxdyn.algorithms._configuration import turning_rate as turning_rate
+from jaxdyn.algorithms._coriolis import coriolis as coriolis
+from jaxdyn.algorithms._denoc import denoc as denoc
+from jaxdyn.algorithms._denoc import denoc_forward as denoc_forward
+from jaxdyn.algorithms._denoc import denoc_inertia as denoc_inertia
+from jaxdyn.algorithms._denoc import denoc_matrices as denoc_matrices
 from jaxdyn.algorithms._derivatives import implicit as implicit
 from jaxdyn.algorithms._derivatives import solve_inertia as solve_inertia
+from jaxdyn.algorithms._energy import Momentum as Momentum
+from jaxdyn.algorithms._energy import Power as Power
+from jaxdyn.algorithms._energy import (
+    centroidal_momentum_matrix as centroidal_momentum_matrix,
+)
+from jaxdyn.algorithms._energy import gibbs_function as gibbs_function
+from jaxdyn.algorithms._energy import kinetic_energy as kinetic_energy
+from jaxdyn.algorithms._energy import lagrangian as lagrangian
+from jaxdyn.algorithms._energy import momentum as momentum
+from jaxdyn.algorithms._energy import potential_energy as potential_energy
+from jaxdyn.algorithms._energy import power as power
+from jaxdyn.algorithms._factor import Factor as Factor
+from jaxdyn.algorithms._factor import denoc_factor as denoc_factor
+from jaxdyn.algorithms._gibbs_appell import gibbs_appell as gibbs_appell
+from jaxdyn.algorithms._gibbs_appell import gibbs_appell_inertia as gibbs_appell_inertia
 from jaxdyn.algorithms._joint_forces import passive_forces as passive_forces
 from jaxdyn.algorithms._kinematics import Accelerations as Accelerations
 from jaxdyn.algorithms._kinematics import BaseMotion as BaseMotion
@@ -25,3 +44,10 @@ from jaxdyn.algorithms._kinematics import frame_poses as frame_poses
 from jaxdyn.algorithms._kinematics import jacobian as jacobian
 from jaxdyn.algorithms._kinematics import jacobian_dot_qd as jacobian_dot_qd
 from jaxdyn.algorithms._newton_euler import newton_euler as newton_euler
+from jaxdyn.algorithms._newton_euler import transmitted_wrenches as transmitted_wrenches
+from jaxdyn.algorithms._noc import joint_constraints as joint_constraints
+from jaxdyn.algorithms._noc import natural_complement as natural_complement
+from jaxdyn.algorithms._noc import noc as noc
+from jaxdyn.algorithms._regressor import dynamic_parameters as dynamic_parameters
+from jaxdyn.algorithms._regressor import parameter_names as parameter_names
+from jaxdyn.algorithms._regressor import regressor as regressor

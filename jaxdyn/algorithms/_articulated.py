@@ -2,15 +2,15 @@
 
 from typing import Any
 
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms._bodies import Body
+from jaxdyn.algorithms._bodies import Joint
+from jaxdyn.algorithms._factor import Factor, eliminate, factor_of, pivot_terms
 from jaxdyn.algorithms._kinematics import BaseMotion, accelerate, base_state
-from jaxdyn.algorithms._links import inertias, inner_bias, links, rates, wrenches
+from jaxdyn.algorithms._links import inertias, joint_terms, rates, wrenches
 from jaxdyn.algorithms._walk import collect, inward, outward, spread
 from jaxdyn.model import Model
-from jaxdyn.spatial import ArticulatedInertia, RigidInertia, Vec3, cross, dot
+from jaxdyn.spatial import ArticulatedInertia, RigidInertia, Vec3, dot
 
 
 def articulated(
@@ -20,8 +20,8 @@ def articulated(
     tau: Float[Array, " nv"],
     f_ext: Float[Array, "n 6"] | None = None,
     base: BaseMotion | None = None,
-) -> Float[Array, " nv"]:
-    r"""The joint accelerations under the joint forces `tau`.
+) -> tuple[Float[Array, " nv"], Factor]:
+    r"""The joint accelerations under the joint forces `tau`, and the factor of M.
 
     $$u_i = \tau_i - p_i^T P_i, \quad P_{i-1} = \ldots + A^T (P_i + \bar M_i c_i +
       \psi_i u_i), \quad \ddot q_i = u_i / \hat m_i - \psi_i^T (A a_{i-1} + c_i)$$
@@ -30,50 +30,45 @@ def articulated(
     terms: c_i in the acceleration of the links and w x (w x h), w x I w in their
     wrenches P_i.
     """
-    lanes, dtype = model.topology.lanes, q.dtype
-    joints = (links(model, q), rates(model.topology, qd), inner_bias(model, qd))
-    external = None if f_ext is None else wrenches(model, f_ext)
-    zero = Vec3.zero(dtype)
+    t, zero = model.topology, Vec3.zero(q.dtype)
 
     def motion(parent: Any, x: Any) -> Any:
-        (link, qd, bias), pi, external = x
-        (R0, r0, w0), still = parent, jnp.zeros((), dtype)
-        (R, w, c_v, c_w), a = accelerate((R0, w0, zero, zero), (link, qd, still, bias))
+        (R0, r0, w0), (terms, pi, external) = parent, x
+        link = terms[0]
+        (R, w, c_v, c_w), a = accelerate((R0, w0, zero, zero), terms)
         inertia = RigidInertia.of(pi).rotate(R)
-        f, n = cross(w, cross(w, inertia.h)), cross(w, inertia.I @ w)
+        f, n = inertia.wrench(w, zero, zero)
         if external is not None:
             f, n = f - Vec3.of(external[:3]), n - Vec3.of(external[3:])
-        body = Body(R.z, link.turn, link.slide, a, r0 + a, inertia)
-        return (R, r0 + a, w), (body, (f, n), (c_v, c_w))
+        joint = Joint(R.z, link.turn, link.slide, a, r0 + a)
+        return (R, r0 + a, w), ((joint, inertia), (f, n), (c_v, c_w))
 
-    def gather(children: Any, x: Any) -> Any:
-        (body, P, c), tau, armature, moves = x
-        M_hat = body.inertia.articulated() + children[0]
+    def gather(children: Any, x: Any) -> Any:  # eqs. 46 and 47
+        ((joint, inertia), P, c), stay, tau = x
+        M_hat = inertia.articulated() + children[0]
         P = P[0] + children[1][0], P[1] + children[1][1]
-        psi_hat = M_hat.apply(*body.column(1))
-        m_hat = body.along(*psi_hat) + armature + (1 - moves)
-        u = tau - body.along(*P)
-        M_bar = M_hat.minus_square(*psi_hat, 1 / m_hat)
+        _, psi, m_hat, M_bar = eliminate(M_hat, joint, stay)
+        u = tau - joint.along(*P)
         f, n = M_bar.apply(*c)
-        P = P[0] + f + psi_hat[0] * (u / m_hat), P[1] + n + psi_hat[1] * (u / m_hat)
-        handed = M_bar.shift(body.a), body.to_parent(*P)
-        return handed, (body, c, psi_hat, m_hat, u)
+        P = P[0] + f + psi[0] * u, P[1] + n + psi[1] * u
+        handed = M_bar.shift(joint.a), joint.to_parent(*P)
+        return handed, ((joint, psi, m_hat), c, u / m_hat)
 
-    def release(parent: Any, x: Any) -> Any:
-        body, c, psi_hat, m_hat, u = x
-        dv, dw = body.to_child(*parent)
+    def release(parent: Any, x: Any) -> Any:  # eqs. 48 to 50
+        (joint, psi, _), c, u = x
+        dv, dw = joint.to_child(*parent)
         dv, dw = dv + c[0], dw + c[1]
-        qdd = (u - dot(psi_hat[0], dv) - dot(psi_hat[1], dw)) / m_hat
-        p_v, p_w = body.column(qdd)
+        qdd = u - dot(psi[0], dv) - dot(psi[1], dw)
+        p_v, p_w = joint.column(qdd)
         return (dv + p_v, dw + p_w), qdd
 
-    R, _, w, dv, dw = base_state(dtype, base)
-    rows = spread(lanes, (joints, inertias(model), external))
-    moved = outward(lanes, motion, (R, zero, w), rows)
-    t = model.topology
-    forces = rates(t, tau), rates(t, model.armature), rates(t, jnp.ones(t.nv, dtype))
-    rows = tuple((m, *f) for m, f in zip(moved, spread(lanes, forces), strict=True))
-    tip = ArticulatedInertia.zero(dtype), (zero, zero)
-    _, kept = inward(lanes, gather, tip, rows)
-    qdd = outward(lanes, release, (dv - Vec3.of(model.gravity), dw), kept)
-    return collect(lanes, qdd, t.dof_steps)
+    R, _, w, dv, dw = base_state(q.dtype, base)
+    terms = joint_terms(model, q, qd, None), inertias(model), wrenches(model, f_ext)
+    moved = outward(t.lanes, motion, (R, zero, w), spread(t.lanes, terms))
+    forces = spread(t.lanes, rates(t, tau))
+    rows = tuple(zip(moved, pivot_terms(model), forces, strict=True))
+    tip = ArticulatedInertia.zero(q.dtype), (zero, zero)
+    _, kept = inward(t.lanes, gather, tip, rows)
+    qdd = outward(t.lanes, release, (dv - Vec3.of(model.gravity), dw), kept)
+    factor = factor_of(t, tuple(level[0] for level in kept))
+    return collect(t.lanes, qdd, t.dof_steps), factor

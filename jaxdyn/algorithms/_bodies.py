@@ -1,4 +1,4 @@
-"""The links in world axes: what one outward walk makes of the model at q."""
+"""The joints in world axes, and what they carry."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -15,14 +15,13 @@ from jaxdyn.spatial import Mat3, RigidInertia, Scalar, Vec3, cross, dot
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Body:
-    """One step in world axes, about its own origin.
+class Joint:
+    """One elementary step in world axes, at its own origin.
 
     Attributes:
-        e: joint axis.
+        e: axis.
         turn, slide: angular and linear velocity along `e` per unit rate.
         a: offset from the parent's origin; r: place in the world.
-        inertia: mass, first moment and inertia of what the step moves.
     """
 
     e: Vec3
@@ -30,7 +29,6 @@ class Body:
     slide: Scalar
     a: Vec3
     r: Vec3
-    inertia: RigidInertia
 
     def column(self, s: Scalar) -> tuple[Vec3, Vec3]:
         """The twist p s of the joint, linear part first."""
@@ -49,17 +47,30 @@ class Body:
         return f, n + cross(self.a, f)
 
 
-def bodies(model: Model, q: Float[Array, " nq"]) -> Laned:
-    """All steps in world axes, laned."""
+def joints(model: Model, q: Float[Array, " nq"]) -> Laned:
+    """All joints in world axes with the inertia of what they carry, laned."""
     lanes = model.topology.lanes
 
     def place(parent: Any, x: Any) -> Any:
         (R0, r0), (link, pi) = parent, x
         R, a, e = move(R0, link)
-        inertia = RigidInertia.of(pi).rotate(R)
-        return (R, r0 + a), Body(e, link.turn, link.slide, a, r0 + a, inertia)
+        joint = Joint(e, link.turn, link.slide, a, r0 + a)
+        return (R, r0 + a), (joint, RigidInertia.of(pi).rotate(R))
 
     root = Mat3.identity(q.dtype), Vec3.zero(q.dtype)
-    return outward(
-        lanes, place, root, spread(lanes, (links(model, q), inertias(model)))
-    )
+    rows = spread(lanes, (links(model, q), inertias(model)))
+    return outward(lanes, place, root, rows)
+
+
+def pairs(joint: Joint, f: Vec3, n: Vec3) -> Scalar:
+    """For joints i (rows) and wrenches j at their joints: p_iᵀ A_{ji}ᵀ [f_j; n_j]."""
+
+    def rows(v: Vec3) -> Vec3:
+        return Vec3(v.x[:, None], v.y[:, None], v.z[:, None])
+
+    def columns(v: Vec3) -> Vec3:
+        return Vec3(v.x[None], v.y[None], v.z[None])
+
+    e, f, n = rows(joint.e), columns(f), columns(n)
+    n = n + cross(columns(joint.r) - rows(joint.r), f)
+    return joint.slide[:, None] * dot(e, f) + joint.turn[:, None] * dot(e, n)

@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, UInt32
 
 from jaxdyn.model import Model, arguments
-from jaxdyn.spatial import Quaternion, Vec3, exp, log
+from jaxdyn.spatial import Quaternion, Vec3, exp, log, skew
 
 
 def neutral(model: Model) -> Float[Array, " nq"]:
@@ -85,3 +85,23 @@ def random_configuration(
 def _free_rotation(model: Model, q: Any) -> Any:
     """The rotation of each free joint from its joint frame to the body."""
     return Quaternion.of(q[model.topology.free_quaternion_q]).unit().matrix()
+
+
+def turning_rate(model: Model, qd: Float[Array, " nv"]) -> Float[Array, "nv nv"]:
+    r"""The matrix with which tangent steps turn: $\dot d = \delta\dot q - W d$.
+
+    Steps of joints with a quaternion are in body axes, which turn while the body moves;
+    W is zero for all other joints.
+    """
+    t = model.topology
+    W = jnp.zeros((model.nv, model.nv), qd.dtype)
+    if t.quaternion_v.size:
+        at = t.quaternion_v
+        w = skew(Vec3.of(qd[at])).array()
+        W = W.at[at[:, :, None], at[:, None]].set(w)
+    if t.position_v.size:
+        at, turn = t.position_v, t.position_v + 3
+        v, w = skew(Vec3.of(qd[at])).array(), skew(Vec3.of(qd[turn])).array()
+        W = W.at[at[:, :, None], at[:, None]].set(w)
+        W = W.at[at[:, :, None], turn[:, None]].set(v)
+    return W

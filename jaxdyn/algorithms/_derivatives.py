@@ -2,50 +2,56 @@
 
 The accelerations solve ID(x, qdd) = tau, where x is everything else. So M dqdd = dtau -
 dID at fixed qdd: a derivative costs one differentiated inverse dynamics and one solve
-with the factor, and no derivative ever goes through the elimination.
+with the factor in hand, and no derivative ever goes through the elimination.
 """
 
 from collections.abc import Callable
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms._denoc import denoc_factor
+from jaxdyn.algorithms._factor import Factor, denoc_factor
 from jaxdyn.algorithms._newton_euler import newton_euler
 from jaxdyn.model import Model
 
 
-@jax.custom_jvp
 def solve_inertia(
     model: Model, q: Float[Array, " nq"], b: Float[Array, " nv"]
 ) -> Float[Array, " nv"]:
     """The solution x of M(q) x = b by the factor U D Uᵀ."""
-    return denoc_factor(model, q).solve(b)
+    return _solve(model, q, denoc_factor(*jax.lax.stop_gradient((model, q))), b)
+
+
+@jax.custom_jvp
+def _solve(model: Model, q: Any, factor: Factor, b: Any) -> Any:
+    """The solution x of M(q) x = b, with the factor of M(q) in hand."""
+    return factor.solve(b)
 
 
 def _solve_rule(primals: Any, tangents: Any) -> Any:
-    model, q, b = primals
-    x = solve_inertia(model, q, b)
+    model, q, factor, b = primals
+    x = _solve(*primals)
 
     def residual(model: Model, q: Any, b: Any) -> Any:  # M x - b
-        at_rest = jnp.zeros_like(x)
-        moved = newton_euler(model, q, at_rest, x)
-        held = newton_euler(model, q, at_rest, at_rest)
-        return moved - held + model.armature * x - b
+        still = eqx.tree_at(lambda m: m.gravity, model, jnp.zeros_like(model.gravity))
+        return newton_euler(still, q, jnp.zeros_like(x), x) + model.armature * x - b
 
-    return x, -solve_inertia(model, q, _along(residual, primals, tangents))
+    varied = (model, q, b), (tangents[0], tangents[1], tangents[3])
+    return x, -_solve(model, q, factor, _along(residual, *varied))
 
 
-solve_inertia.defjvp(_solve_rule, symbolic_zeros=True)
+_solve.defjvp(_solve_rule, symbolic_zeros=True)
 
 
 def implicit(forward: Callable, inverse: Callable, *inputs: Any) -> Any:
-    """The accelerations forward(*inputs), with the derivatives of `inverse`.
+    """The accelerations that forward(*inputs) returns, with derivatives of `inverse`.
 
-    `inputs` start with the model and q; inverse(qdd, *inputs) is zero at the result.
+    `forward` returns them with the factor of the inertia matrix; `inputs` start with
+    the model and q; inverse(qdd, *inputs) is zero at the result.
     """
 
     @jax.custom_jvp
@@ -53,12 +59,14 @@ def implicit(forward: Callable, inverse: Callable, *inputs: Any) -> Any:
         return forward(*inputs)
 
     def rule(primals: Any, tangents: Any) -> Any:
-        qdd = accelerations(*primals)
+        qdd, factor = accelerations(*primals)
         slope = _along(lambda *inputs: inverse(qdd, *inputs), primals, tangents)
-        return qdd, -solve_inertia(primals[0], primals[1], slope)
+        dqdd = -_solve(primals[0], primals[1], factor, slope)
+        # the factor is only ever used by `_solve`, which knows how M varies
+        return (qdd, factor), (dqdd, jax.tree.map(jnp.zeros_like, factor))
 
     accelerations.defjvp(rule, symbolic_zeros=True)
-    return accelerations(*inputs)
+    return accelerations(*inputs)[0]
 
 
 def _along(function: Callable, primals: Any, tangents: Any) -> Any:

@@ -1,5 +1,6 @@
 """Poses, velocities, accelerations and Jacobians of the bodies."""
 
+from dataclasses import dataclass, replace
 from typing import Any
 
 import equinox as eqx
@@ -10,10 +11,9 @@ from jaxtyping import Array, Float
 
 from jaxdyn.algorithms._links import (
     Link,
-    inner_bias,
+    joint_terms,
     links,
     product,
-    rates,
     screw,
     step_frames,
 )
@@ -63,7 +63,7 @@ def forward_kinematics(model: Model, q: Float[Array, " nq"]) -> Poses:
     One outward walk, O(n): R_i = R_p C_i Rz(theta_i), p_i = p_p + R_p b_i + e_i d_i.
     """
     model, q = arguments(model, q=q)
-    R, p = collect(model.topology.lanes, _poses(model, q), model.topology.steps.last)
+    R, p = collect(model.topology.lanes, poses(model, q), model.topology.steps.last)
     Q = step_frames(model)[model.topology.steps.last]
     return Poses(product(R.array(), jnp.swapaxes(Q, -1, -2)), p.array())
 
@@ -92,19 +92,8 @@ def body_velocities(
     v_i = v_p + w_p x a_i + e slide qd, with a_i from the parent's origin.
     """
     model, q, qd, base = arguments(model, q=q, qd=qd, base=base)
-    lanes = model.topology.lanes
-    xs = spread(lanes, (links(model, q), rates(model.topology, qd)))
-
-    def motion(parent: Any, x: Any) -> Any:
-        (link, qd), (R0, v0, w0) = x, parent
-        R, a, e = move(R0, link)
-        v = v0 + cross(w0, a) + e * (link.slide * qd)
-        w = w0 + e * (link.turn * qd)
-        return (R, v, w), (v, w)
-
-    moved = outward(lanes, motion, base_state(q.dtype, base)[:3], xs)
-    v, w = collect(lanes, moved, model.topology.steps.last)
-    return Velocities(v.array(), w.array())
+    at = _rows(motions(model, q, qd, None, base), model.topology.steps.last)
+    return Velocities(at.v.array(), at.w.array())
 
 
 def body_accelerations(
@@ -122,8 +111,8 @@ def body_accelerations(
     dw_p x a + w_p x (w_p x a) + 2 w_p x e slide qd + e slide qdd.
     """
     model, q, qd, qdd, base = arguments(model, q=q, qd=qd, qdd=qdd, base=base)
-    _, dv, dw = _accelerations(model, q, qd, qdd, base)
-    return Accelerations(dv.array(), dw.array())
+    at = _rows(motions(model, q, qd, qdd, base), model.topology.steps.last)
+    return Accelerations(at.dv.array(), at.dw.array())
 
 
 def jacobian(
@@ -144,7 +133,7 @@ def jacobian(
     i, c = _attachment(model, body, at)
     steps, support = model.topology.steps, model.topology.support(i)
     support = support[steps.v[support] < model.nv]  # without fixed joints
-    R, p = collect(model.topology.lanes, _poses(model, q))
+    R, p = collect(model.topology.lanes, poses(model, q))
     screws, axes, origins = _rows((screw(model), R.z, p), support)
     lever = _rows(p, steps.last[i]) + _rows(R, steps.last[i]) @ c - origins
     angular = axes * screws[0]
@@ -165,18 +154,17 @@ def jacobian_dot_qd(
     at = jnp.zeros(3, model.dtype) if point is None else point
     model, q, qd, at = arguments(model, q=q, qd=qd, point=at)
     i, c = _attachment(model, body, at)
-    bodies = _accelerations(model, q, qd, jnp.zeros_like(qd), None)
-    (R, w), dv, dw = _rows(bodies, i)
-    r = R @ c
-    dv = dv + cross(dw, r) + cross(w, cross(w, r))
-    return jnp.concatenate([dv.array(), dw.array()])
+    at = _rows(motions(model, q, qd), model.topology.steps.last[i])
+    r = at.R @ c
+    dv = at.dv + cross(at.dw, r) + cross(at.w, cross(at.w, r))
+    return jnp.concatenate([dv.array(), at.dw.array()])
 
 
 def center_of_mass(model: Model, q: Float[Array, " nq"]) -> Float[Array, "3"]:
     """The centre of mass of all bodies, in the world; NaN if none has mass."""
     model, q = arguments(model, q=q)
-    poses = forward_kinematics(model, q)
-    centers = poses.p + product(poses.R, model.com[..., None])[..., 0]
+    bodies = forward_kinematics(model, q)
+    centers = bodies.p + product(bodies.R, model.com[..., None])[..., 0]
     return (model.mass[:, None] * centers).sum(axis=0) / model.mass.sum()
 
 
@@ -197,7 +185,7 @@ def move(R0: Mat3, link: Link) -> tuple[Mat3, Vec3, Vec3]:
     return R, R0 @ Vec3.of(link.b) + R.z * link.d, R.z
 
 
-def _poses(model: Model, q: Float[Array, " nq"]) -> Any:
+def poses(model: Model, q: Float[Array, " nq"]) -> Any:
     """The axes and origins of all steps, laned."""
     lanes = model.topology.lanes
 
@@ -213,38 +201,68 @@ def _poses(model: Model, q: Float[Array, " nq"]) -> Any:
 def accelerate(parent: Any, joint: Any) -> tuple[tuple[Mat3, Vec3, Vec3, Vec3], Vec3]:
     """Axes, w, dv, dw of a step from those of its parent, and its offset a.
 
-    `joint` is the step's link, its qd and qdd, and its inner bias or None.
+    `joint` is the step's link, its qd, its qdd or None, its inner bias or None.
     """
     (link, qd, qdd, bias), (R0, w0, dv0, dw0) = joint, parent
     R, a, e = move(R0, link)
     w_rel = e * (link.turn * qd)
     dv = dv0 + cross(dw0, a) + cross(w0, cross(w0, a) + e * (2 * link.slide * qd))
-    dv = dv + e * (link.slide * qdd)
-    dw = dw0 + cross(w0, w_rel) + e * (link.turn * qdd)
+    dw = dw0 + cross(w0, w_rel)
+    if qdd is not None:
+        dv, dw = dv + e * (link.slide * qdd), dw + e * (link.turn * qdd)
     if bias is not None:
         dw, dv = dw + R @ bias[0], dv + R @ bias[1]
     return (R, w0 + w_rel, dv, dw), a
 
 
-def _accelerations(
-    model: Model, q: Any, qd: Any, qdd: Any, base: BaseMotion | None
-) -> Any:
-    """((axes, angular velocity), dv, dw) of the last step of every body."""
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Motion:
+    """Axes, place, velocities and accelerations of bodies or steps, in the world."""
+
+    R: Mat3
+    p: Vec3
+    v: Vec3
+    w: Vec3
+    dv: Vec3
+    dw: Vec3
+
+
+def motions(
+    model: Model,
+    q: Float[Array, " nq"],
+    qd: Float[Array, " nv"],
+    qdd: Float[Array, " nv"] | None = None,
+    base: BaseMotion | None = None,
+) -> Motion:
+    """The motion of every step, gravity not included; axes are those of the step."""
     lanes = model.topology.lanes
-    terms = (
-        links(model, q),
-        rates(model.topology, qd),
-        rates(model.topology, qdd),
-        inner_bias(model, qd),
-    )
 
-    def motion(parent: Any, joint: Any) -> Any:
-        (R, w, dv, dw), _ = accelerate(parent, joint)
-        return (R, w, dv, dw), ((R, w), dv, dw)
+    def outwards(parent: Motion, joint: Any) -> Any:
+        x, (link, rate, _, _) = parent, joint
+        (R, w, dv, dw), a = accelerate((x.R, x.w, x.dv, x.dw), joint)
+        v = x.v + cross(x.w, a) + R.z * (link.slide * rate)
+        own = Motion(R, x.p + a, v, w, dv, dw)
+        return own, own
 
-    R, _, w, dv, dw = base_state(q.dtype, base)
-    moved = outward(lanes, motion, (R, w, dv, dw), spread(lanes, terms))
-    return collect(lanes, moved, model.topology.steps.last)
+    R, v, w, dv, dw = base_state(q.dtype, base)
+    root = Motion(R, Vec3.zero(q.dtype), v, w, dv, dw)
+    terms = spread(lanes, joint_terms(model, q, qd, qdd))
+    return collect(lanes, outward(lanes, outwards, root, terms))
+
+
+def body_motions(
+    model: Model,
+    q: Float[Array, " nq"],
+    qd: Float[Array, " nv"],
+    qdd: Float[Array, " nv"] | None = None,
+    base: BaseMotion | None = None,
+) -> Motion:
+    """The motion of every body, gravity not included; axes are those of the body."""
+    last = model.topology.steps.last
+    at = _rows(motions(model, q, qd, qdd, base), last)
+    Q = jnp.swapaxes(step_frames(model)[last], -1, -2)
+    return replace(at, R=Mat3.of(product(at.R.array(), Q)))
 
 
 def _attachment(

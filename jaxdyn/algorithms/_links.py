@@ -77,6 +77,18 @@ def links(model: Model, q: Float[Array, " nq"]) -> Link:
     return Link(C, b, jnp.cos(angle), jnp.sin(angle), slide * coordinate, turn, slide)
 
 
+def joint_terms(
+    model: Model,
+    q: Float[Array, " nq"],
+    qd: Float[Array, " nv"],
+    qdd: Float[Array, " nv"] | None,
+) -> Any:
+    """What `accelerate` needs of each step: link, qd, qdd or None, inner bias."""
+    t = model.topology
+    second = None if qdd is None else rates(t, qdd)
+    return links(model, q), rates(t, qd), second, inner_bias(model, qd)
+
+
 def rates(topology: Topology, x: Float[Array, " nv"]) -> Float[Array, " steps"]:
     """Joint velocities, accelerations or forces of all steps; zero for fixed joints."""
     return _entries(x, topology.steps.v)
@@ -114,13 +126,21 @@ def inertias(model: Model) -> Float[Array, "steps 10"]:
     com, inertia = Vec3.of(model.com), Sym3.of(model.inertia)
     body = RigidInertia.about_center(model.mass, com, inertia).rotate(Q.T)
     pi = jnp.stack(jax.tree.leaves(body), axis=-1)
-    return jnp.zeros((len(model.topology.steps.body), 10), pi.dtype).at[last].set(pi)
+    return at_last_steps(model, pi)
 
 
-def wrenches(model: Model, f_ext: Float[Array, "n 6"]) -> Float[Array, "steps 6"]:
-    """The external wrench on what each step moves."""
+def at_last_steps(model: Model, rows: Float[Array, "n k"]) -> Float[Array, "steps k"]:
+    """What belongs to the bodies, at the steps that carry them; zero at the others."""
     steps = model.topology.steps
-    return jnp.zeros((len(steps.body), 6), f_ext.dtype).at[steps.last].set(f_ext)
+    result = jnp.zeros((len(steps.body), rows.shape[1]), rows.dtype)
+    return result.at[steps.last].set(rows)
+
+
+def wrenches(
+    model: Model, f_ext: Float[Array, "n 6"] | None
+) -> Float[Array, "steps 6"] | None:
+    """The external wrench on what each step moves, or None."""
+    return None if f_ext is None else at_last_steps(model, f_ext)
 
 
 def step_frames(model: Model) -> Float[Array, "steps 3 3"]:

@@ -2,11 +2,12 @@
 
 from typing import Any
 
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms._kinematics import BaseMotion, accelerate, base_state
-from jaxdyn.algorithms._links import inertias, inner_bias, links, rates, wrenches
-from jaxdyn.algorithms._walk import collect, inward, outward, spread
+from jaxdyn.algorithms._links import inertias, joint_terms, wrenches
+from jaxdyn.algorithms._walk import Laned, collect, inward, outward, spread
 from jaxdyn.model import Model
 from jaxdyn.spatial import RigidInertia, Vec3, cross, dot
 
@@ -15,7 +16,7 @@ def newton_euler(
     model: Model,
     q: Float[Array, " nq"],
     qd: Float[Array, " nv"],
-    qdd: Float[Array, " nv"],
+    qdd: Float[Array, " nv"] | None,
     f_ext: Float[Array, "n 6"] | None = None,
     base: BaseMotion | None = None,
 ) -> Float[Array, " nv"]:
@@ -24,27 +25,40 @@ def newton_euler(
     $$\tau = N^T (M \dot t + \Omega M E t - w^E)$$
 
     Outward and inward recursions, O(n): [Angeles] Algorithms 7.4.1 and 7.4.2, with eqs.
-    7.25, 7.33, 7.38 and 7.44; all vectors in world axes, moments about the link origins
-    instead of the centres of mass. Gravity enters as an upward acceleration of the
-    base.
+    7.25, 7.33, 7.38 and 7.44, [Ghosal] eqs. 43 to 45; all vectors in world axes,
+    moments about the link origins instead of the centres of mass. Gravity enters as an
+    upward acceleration of the base. `qdd` None is zero.
     """
-    lanes = model.topology.lanes
-    terms = (
-        links(model, q),
-        rates(model.topology, qd),
-        rates(model.topology, qdd),
-        inner_bias(model, qd),
-    )
-    external = None if f_ext is None else wrenches(model, f_ext)
+    kept = _recursion(model, q, qd, qdd, f_ext, base)
+    tau = tuple(level[0] for level in kept)
+    return collect(model.topology.lanes, tau, model.topology.dof_steps)
 
-    def wrench(body: RigidInertia, w: Vec3, dv: Vec3, dw: Vec3) -> Any:
-        f, n = body.apply(dv, dw)  # eqs. 7.38a and b, about the link origin
-        return f + cross(w, cross(w, body.h)), n + cross(w, body.I @ w)
+
+def transmitted_wrenches(
+    model: Model,
+    q: Float[Array, " nq"],
+    qd: Float[Array, " nv"],
+    qdd: Float[Array, " nv"],
+    f_ext: Float[Array, "n 6"] | None = None,
+    base: BaseMotion | None = None,
+) -> Float[Array, "n 6"]:
+    """Force and moment that each body receives through its joint, [Ghosal] eq. 45."""
+    kept = _recursion(model, q, qd, qdd, f_ext, base)
+    wrench = tuple(level[1] for level in kept)
+    f, n = collect(model.topology.lanes, wrench, model.topology.steps.last)
+    return jnp.concatenate([f.array(), n.array()], axis=-1)
+
+
+def _recursion(
+    model: Model, q: Any, qd: Any, qdd: Any, f_ext: Any, base: BaseMotion | None
+) -> Laned:
+    """For each step its force and the wrench (f, n) at its origin, laned."""
+    lanes = model.topology.lanes
 
     def motion(parent: Any, x: Any) -> Any:  # eqs. 7.25 and 7.33
         joint, pi, external = x
         (R, w, dv, dw), a = accelerate(parent, joint)
-        f, n = wrench(RigidInertia.of(pi).rotate(R), w, dv, dw)
+        f, n = RigidInertia.of(pi).rotate(R).wrench(w, dv, dw)  # eqs. 7.38a and b
         if external is not None:
             f, n = f - Vec3.of(external[:3]), n - Vec3.of(external[3:])
         return (R, w, dv, dw), (f, n, R.z, a, joint[0].turn, joint[0].slide)
@@ -53,13 +67,11 @@ def newton_euler(
         f, n, e, a, turn, slide = x
         f, n = f + children[0], n + children[1]
         tau = turn * dot(e, n) + slide * dot(e, f)
-        return (f, n + cross(a, f)), tau
+        return (f, n + cross(a, f)), (tau, (f, n))
 
+    terms = joint_terms(model, q, qd, qdd), inertias(model), wrenches(model, f_ext)
     R, _, w, dv, dw = base_state(q.dtype, base)
     root = (R, w, dv - Vec3.of(model.gravity), dw)
-    loads = outward(
-        lanes, motion, root, spread(lanes, (terms, inertias(model), external))
-    )
+    loads = outward(lanes, motion, root, spread(lanes, terms))
     o = Vec3.zero(q.dtype)
-    _, tau = inward(lanes, transmit, (o, o), loads)
-    return collect(lanes, tau, model.topology.dof_steps)
+    return inward(lanes, transmit, (o, o), loads)[1]

@@ -58,7 +58,8 @@ def from_dh(
     Args:
         rows: one per link, base to tip.
         tool: name for a frame at the last Denavit-Hartenberg frame, if one is wanted.
-        check_inertia: False accepts inertias that violate the triangle inequality.
+        check_inertia: False accepts inertias that violate the triangle inequality,
+            and joints that no inertia resists (see `singular_joints`).
         dtype: type of the leaves, by default JAX's default floating type.
     """
     if convention not in ("distal", "proximal"):
@@ -90,7 +91,7 @@ def from_dh(
         R, p = far if distal else (np.eye(3), np.zeros(3))
     if tool is not None:
         builder.add_frame(tool, len(rows) - 1, R=R, p=p)
-    return builder.build(dtype)
+    return builder.build(dtype, check_inertia=check_inertia)
 
 
 def _far_end(row: DHLink) -> tuple[np.ndarray, np.ndarray]:

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxdyn.model import Inertial, Model, ModelBuilder
+from jaxdyn.model import FRICTION_SPEED, Inertial, Model, ModelBuilder
 
 _MODEL_KEYS = {"name", "gravity", "nq", "nv", "bodies", "base", "frames", "loops"}
 _NOTES = {"dh", "tool_frame", "sequence", "units", "independent", "actuated"}
@@ -16,6 +16,7 @@ _EFFECTS = {
     "armature": 0.0,
     "damping": 0.0,
     "friction": 0.0,
+    "friction_speed": FRICTION_SPEED,
     "stiffness": 0.0,
     "lower": -np.inf,
     "upper": np.inf,
@@ -37,13 +38,14 @@ def from_dict(
 
     `parent` is an index, -1 for the world; parents precede their children. Optional: nq
     and nv of the model, idx_q, nq, idx_v, nv of a body (checked); the joint's name,
-    pitch, armature, damping, friction, stiffness, rest, limits lower, upper, effort,
-    velocity; `base` (the name of the world), `frames` and `loops` of the model. Notes
-    that describe where a model came from (dh, tool_frame, sequence, units, independent,
-    actuated) are accepted and not kept.
+    pitch, armature, damping, friction, friction_speed, stiffness, rest, limits lower,
+    upper, effort, velocity; `base` (the name of the world), `frames` and `loops` of the
+    model. Notes that describe where a model came from (dh, tool_frame, sequence, units,
+    independent, actuated) are accepted and not kept.
 
     Args:
-        check_inertia: False accepts inertias that violate the triangle inequality.
+        check_inertia: False accepts inertias that violate the triangle inequality,
+            and joints that no inertia resists (see `singular_joints`).
         dtype: type of the leaves, by default JAX's default floating type.
     """
     _known(data, "model", _MODEL_KEYS | _NOTES, required={"bodies"})
@@ -64,7 +66,7 @@ def from_dict(
         keys = {"body_a", "p_a", "body_b", "p_b", "axes"}
         _known(loop, "loop", keys, required=keys - {"axes"})
         builder.add_loop(**loop)
-    model = builder.build(dtype)
+    model = builder.build(dtype, check_inertia=check_inertia)
     _check_places(data, model)
     return model
 
@@ -152,7 +154,7 @@ def _body(model: Model, leaves: dict[str, np.ndarray], i: int) -> dict[str, Any]
         joint["name"] = model.joint_names[i]
     for key, default in _EFFECTS.items():
         values = leaves[key][q if key in ("lower", "upper") else v]
-        if (values != default).any():
+        if (values != model.dtype.type(default)).any():
             joint[key] = _list(values)
     if (leaves["rest"][q] != kind.neutral).any():
         joint["rest"] = _list(leaves["rest"][q])

@@ -2,6 +2,7 @@
 
 from jaxdyn.model._arguments import arguments as arguments
 from jaxdyn.model._build import ModelBuilder as ModelBuilder
+from jaxdyn.model._check import FRICTION_SPEED as FRICTION_SPEED
 from jaxdyn.model._inertial import Inertial as Inertial
 from jaxdyn.model._joints import JOINT_TYPES as JOINT_TYPES
 from jaxdyn.model._joints import JointType as JointType
@@ -19,6 +20,7 @@ from jaxdyn.model._parameters import to_pi as to_pi
 from jaxdyn.model._parameters import (
     with_inertial_parameters as with_inertial_parameters,
 )
+from jaxdyn.model._singular import singular_joints as singular_joints
 from jaxdyn.model._slender import SlenderRods as SlenderRods
 from jaxdyn.model._topology import DIRECTIONS as DIRECTIONS
 from jaxdyn.model._topology import Topology as Topology

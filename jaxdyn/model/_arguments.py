@@ -44,7 +44,7 @@ def check_leaves(model: Model) -> None:
         **dict.fromkeys(("p", "axis", "axis2", "com"), (n, 3)),
         **dict.fromkeys(("pitch", "mass"), (n,)),
         **dict.fromkeys(("armature", "damping", "friction", "stiffness"), (nv,)),
-        **dict.fromkeys(("effort", "velocity"), (nv,)),
+        **dict.fromkeys(("friction_speed", "effort", "velocity"), (nv,)),
         **dict.fromkeys(("rest", "lower", "upper"), (nq,)),
         **{"gravity": (3,), "frame_R": (frames, 3, 3), "frame_p": (frames, 3)},
     }

@@ -19,6 +19,7 @@ from jaxdyn.model._check import (
 )
 from jaxdyn.model._inertial import Inertial
 from jaxdyn.model._model import Loop, Model
+from jaxdyn.model._singular import check_resistance
 from jaxdyn.model._topology import Topology
 
 
@@ -90,9 +91,9 @@ class ModelBuilder:
                 is the joint frame after the joint has moved. By default it has none.
             joint_name: by default "j_" and the name of the body; different from others.
             check_inertia: False accepts a violation of the triangle inequality.
-            effects: armature, damping, friction, stiffness, effort, velocity (one
-                number or one per degree of freedom), rest, lower, upper (one per
-                coordinate).
+            effects: armature, damping, friction, friction_speed, stiffness, effort,
+                velocity (one number or one per degree of freedom), rest, lower, upper
+                (one per coordinate).
         """
         kind = check_joint(name, joint)
         inertial = (inertial or Inertial()).check(name, triangle=check_inertia)
@@ -181,31 +182,22 @@ class ModelBuilder:
         }
         self._loops.append(row)
 
-    def build(self, dtype: Any = None) -> Model:
-        """The model, with leaves in `dtype` (by default JAX's floating type)."""
+    def build(self, dtype: Any = None, *, check_inertia: bool = True) -> Model:
+        """The model, with leaves in `dtype` (by default JAX's floating type).
+
+        Args:
+            check_inertia: False accepts joints that no inertia resists (see
+                `singular_joints`), for which forward dynamics are not finite. A model
+                without any mass, inertia and armature is always accepted.
+        """
         if not self._rows:
             raise ValueError(f"model {self.name!r} has no bodies: add at least one.")
         dtype = jnp.result_type(float) if dtype is None else dtype
         if not jnp.issubdtype(dtype, jnp.floating):
             raise ValueError(f"dtype is {dtype}, expected a floating-point type.")
-        rows = self._rows
-
-        def column(key: str, per_body: bool = True) -> Any:
-            values = [row[key] for row in rows]
-            stacked = np.array(values, float) if per_body else np.concatenate(values)
-            return jnp.asarray(stacked, dtype)
-
-        topology = Topology(
-            name=self.name,
-            base=self.base,
-            names=tuple(row["name"] for row in rows),
-            joint_names=tuple(row["joint_name"] for row in rows),
-            parents=tuple(row["parent"] for row in rows),
-            joints=tuple(row["joint"] for row in rows),
-            frame_names=tuple(frame["name"] for frame in self._frames),
-            frame_bodies=tuple(frame["body"] for frame in self._frames),
-            frame_joint_names=tuple(frame["joint_name"] for frame in self._frames),
-        )
+        topology, leaves = self._topology(), self._leaves()
+        if check_inertia:
+            check_resistance(topology, leaves)
         loops = tuple(
             Loop(
                 p_a=jnp.asarray(loop["p_a"], dtype),
@@ -216,21 +208,38 @@ class ModelBuilder:
             )
             for loop in self._loops
         )
-        bodies = ("R", "p", "axis", "axis2", "pitch", "mass", "com", "inertia")
-        joints = (*DOF_EFFECTS, *DOF_LIMITS, "rest", "lower", "upper")
         return Model(
             topology=topology,
-            gravity=jnp.asarray(self.gravity, dtype),
-            frame_R=jnp.asarray(
-                np.reshape([frame["R"] for frame in self._frames], (-1, 3, 3)), dtype
-            ),
-            frame_p=jnp.asarray(
-                np.reshape([frame["p"] for frame in self._frames], (-1, 3)), dtype
-            ),
             loops=loops,
-            **{key: column(key) for key in bodies},
-            **{key: column(key, per_body=False) for key in joints},
+            **{key: jnp.asarray(leaf, dtype) for key, leaf in leaves.items()},
         )
+
+    def _topology(self) -> Topology:
+        rows, frames = self._rows, self._frames
+        return Topology(
+            name=self.name,
+            base=self.base,
+            names=tuple(row["name"] for row in rows),
+            joint_names=tuple(row["joint_name"] for row in rows),
+            parents=tuple(row["parent"] for row in rows),
+            joints=tuple(row["joint"] for row in rows),
+            frame_names=tuple(frame["name"] for frame in frames),
+            frame_bodies=tuple(frame["body"] for frame in frames),
+            frame_joint_names=tuple(frame["joint_name"] for frame in frames),
+        )
+
+    def _leaves(self) -> dict[str, np.ndarray]:
+        """The array leaves of the model, in double precision."""
+        bodies = ("R", "p", "axis", "axis2", "pitch", "mass", "com", "inertia")
+        joints = (*DOF_EFFECTS, *DOF_LIMITS, "friction_speed", "rest", "lower", "upper")
+        rows, frames = self._rows, self._frames
+        return {
+            "gravity": self.gravity,
+            "frame_R": np.reshape([frame["R"] for frame in frames], (-1, 3, 3)),
+            "frame_p": np.reshape([frame["p"] for frame in frames], (-1, 3)),
+            **{key: np.array([row[key] for row in rows], float) for key in bodies},
+            **{key: np.concatenate([row[key] for row in rows]) for key in joints},
+        }
 
     def _free_name(self, kind: str, name: str) -> str:
         if not isinstance(name, str) or not name:

@@ -11,6 +11,7 @@ Numbers = float | int | Sequence[Any] | np.ndarray
 
 DOF_EFFECTS = ("armature", "damping", "friction", "stiffness")
 DOF_LIMITS = ("effort", "velocity")
+FRICTION_SPEED = 1e-3  # rad/s or m/s, where none is given
 
 
 def check_finite(
@@ -129,6 +130,7 @@ def check_effects(
     result = {key: np.zeros(kind.nv) for key in DOF_EFFECTS}
     result |= {key: np.full(kind.nv, np.inf) for key in DOF_LIMITS}
     result |= {
+        "friction_speed": np.full(kind.nv, FRICTION_SPEED),
         "rest": kind.neutral,
         "lower": np.full(kind.nq, -np.inf),
         "upper": np.full(kind.nq, np.inf),
@@ -152,6 +154,11 @@ def check_effects(
             raise ValueError(f"body {name!r}: {key} is {value}, expected {wanted}.")
         if key in (*DOF_EFFECTS, *DOF_LIMITS) and (result[key] < 0).any():
             raise ValueError(f"body {name!r}: {key} is {value}, expected zero or more.")
+        if key == "friction_speed" and (result[key] <= 0).any():
+            raise ValueError(
+                f"body {name!r}: {key} is {value}, expected more than zero: leave it "
+                f"out for {FRICTION_SPEED} rad/s or m/s."
+            )
     if (result["lower"] > result["upper"]).any():
         raise ValueError(
             f"body {name!r}: lower limit {result['lower'].tolist()} exceeds the upper "

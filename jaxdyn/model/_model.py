@@ -46,6 +46,7 @@ class Model(eqx.Module):
         mass, com, inertia: of each body, in body axes; inertia about the mass centre.
         armature: rotor inertia added to the diagonal of the inertia matrix.
         damping, friction: viscous coefficient and Coulomb force of each joint.
+        friction_speed: speed at which Coulomb friction has 71 % of its size; positive.
         stiffness, rest: spring of each joint and the position at which it is free.
         lower, upper: limits of q; effort, velocity: limits of tau and qd; data only.
         frame_R, frame_p: pose of each named frame in the body that carries it.
@@ -64,6 +65,7 @@ class Model(eqx.Module):
     armature: Float[Array, " nv"]
     damping: Float[Array, " nv"]
     friction: Float[Array, " nv"]
+    friction_speed: Float[Array, " nv"]
     stiffness: Float[Array, " nv"]
     rest: Float[Array, " nq"]
     lower: Float[Array, " nq"]

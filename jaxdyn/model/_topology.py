@@ -155,14 +155,38 @@ class Topology:
         return np.flatnonzero(self.steps.v < self.nv)
 
     @cached_property
-    def ancestors(self) -> np.ndarray:
-        """[nv, nv] whether coordinate i moves what j moves, i = j included."""
-        steps = len(self.steps.body)
-        above = np.eye(steps, dtype=bool)
+    def _step_ancestors(self) -> np.ndarray:
+        """[steps, steps] whether step i is j or stands between j and the base."""
+        above = np.eye(len(self.steps.body), dtype=bool)
         for j, p in enumerate(self.steps.parent):
             if p >= 0:
                 above[:, j] |= above[:, p]
-        return above[np.ix_(self.dof_steps, self.dof_steps)]
+        return above
+
+    @cached_property
+    def ancestors(self) -> np.ndarray:
+        """[nv, nv] whether coordinate i moves what j moves, i = j included."""
+        return self._step_ancestors[np.ix_(self.dof_steps, self.dof_steps)]
+
+    @cached_property
+    def moves(self) -> np.ndarray:
+        """[nv, n] whether coordinate i moves body j."""
+        return self._step_ancestors[np.ix_(self.dof_steps, self.steps.last)]
+
+    @cached_property
+    def body_ancestors(self) -> np.ndarray:
+        """[n, n] whether body i is j or stands between j and the base."""
+        return self._step_ancestors[np.ix_(self.steps.last, self.steps.last)]
+
+    @cached_property
+    def step_carriers(self) -> np.ndarray:
+        """For each step the one in whose frame its axis is fixed.
+
+        The step itself, but the last one of its joint where that has a quaternion.
+        """
+        body, own = self.steps.body, np.arange(len(self.steps.body))
+        is_turned = np.isin(body, self.quaternion_bodies)
+        return np.where(is_turned, self.steps.last[body], own)
 
     def support(self, body: int) -> np.ndarray:
         """The steps that move a body, tip to base."""

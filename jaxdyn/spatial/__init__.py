@@ -23,3 +23,4 @@ from jaxdyn.spatial._vec3 import skew as skew
 from jaxdyn.spatial._vec3 import skew_square as skew_square
 from jaxdyn.spatial._vec3 import square as square
 from jaxdyn.spatial._vec3 import symmetric as symmetric
+from jaxdyn.spatial._vec3 import upper as upper

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxdyn.spatial._vec3 import (
@@ -17,8 +18,8 @@ from jaxdyn.spatial._vec3 import (
     similarity,
     skew,
     skew_square,
-    square,
     symmetric,
+    upper,
 )
 
 
@@ -37,6 +38,11 @@ class RigidInertia:
         return RigidInertia(m, c * m, I_c + skew_square(c, m))
 
     @staticmethod
+    def zero(dtype: Any) -> "RigidInertia":
+        """No mass at all, of scalars with the given dtype."""
+        return RigidInertia(jnp.zeros((), dtype), Vec3.zero(dtype), Sym3.zero(dtype))
+
+    @staticmethod
     def of(pi: Float[Array, "... 10"]) -> "RigidInertia":
         """The inertia whose ten parameters (m, h, I) are the last axis of `pi`."""
         h, I = Vec3.of(pi[..., 1:4]), Sym3(*(pi[..., k] for k in range(4, 10)))
@@ -48,6 +54,14 @@ class RigidInertia:
     def apply(self, v: Vec3, w: Vec3) -> tuple[Vec3, Vec3]:
         """Force and moment (or momenta) f = m v + w x h, n = I w + h x v."""
         return v * self.m + cross(w, self.h), self.I @ w + cross(self.h, v)
+
+    def wrench(self, w: Vec3, dv: Vec3, dw: Vec3) -> tuple[Vec3, Vec3]:
+        """Force and moment that accelerate the body: Newton's and Euler's equations.
+
+        f = m dv + dw x h + w x (w x h), n = I dw + w x I w + h x dv.
+        """
+        f, n = self.apply(dv, dw)
+        return f + cross(w, cross(w, self.h)), n + cross(w, self.I @ w)
 
     def shift(self, a: Vec3) -> "RigidInertia":
         """The same body about a new origin, from which the old one is at `a`."""
@@ -101,8 +115,7 @@ class ArticulatedInertia:
         B = r @ self.B @ r.T
         return ArticulatedInertia(similarity(r, self.A), B, similarity(r, self.D))
 
-    def minus_square(self, f: Vec3, n: Vec3, s: Scalar) -> "ArticulatedInertia":
-        """The map less the symmetric dyad s [f; n] [f; n]ᵀ."""
-        g = f * s
-        B = self.B - outer(g, n)
-        return ArticulatedInertia(self.A - square(f, s), B, self.D - square(n, s))
+    def minus_dyad(self, f: Vec3, n: Vec3, g: Vec3, k: Vec3) -> "ArticulatedInertia":
+        """The map less the dyad [f; n] [g; k]ᵀ, which must be symmetric."""
+        A, D = self.A - upper(f, g), self.D - upper(n, k)
+        return ArticulatedInertia(A, self.B - outer(f, k), D)

@@ -42,6 +42,9 @@ class Vec3:
 
     __rmul__ = __mul__
 
+    def __truediv__(self, s: Scalar) -> "Vec3":
+        return Vec3(self.x / s, self.y / s, self.z / s)
+
     @staticmethod
     def zero(dtype: Any) -> "Vec3":
         """The zero vector, of scalars with the given dtype."""
@@ -202,6 +205,11 @@ def outer(a: Vec3, b: Vec3) -> Mat3:
     return Mat3(a * b.x, a * b.y, a * b.z)
 
 
+def upper(a: Vec3, b: Vec3) -> Sym3:
+    """The dyad a bᵀ of parallel vectors, which is symmetric: 6 multiplications."""
+    return Sym3(a.x * b.x, a.x * b.y, a.x * b.z, a.y * b.y, a.y * b.z, a.z * b.z)
+
+
 def skew(a: Vec3) -> Mat3:
     """The matrix of the vector product: skew(a) @ b = a x b."""
     o = jnp.zeros_like(a.x)
@@ -221,8 +229,7 @@ def symmetric(m: Mat3) -> Sym3:
 
 def square(a: Vec3, s: Scalar = 1) -> Sym3:
     """The symmetric dyad s a aᵀ: 9 multiplications (6 when `s` is left out)."""
-    b = a if isinstance(s, int) and s == 1 else a * s
-    return Sym3(a.x * b.x, a.x * b.y, a.x * b.z, a.y * b.y, a.y * b.z, a.z * b.z)
+    return upper(a, a if isinstance(s, int) and s == 1 else a * s)
 
 
 def skew_square(a: Vec3, s: Scalar) -> Sym3:

@@ -233,7 +233,7 @@ def test_bodies_are_named_by_number_unless_named():
 
 
 def test_a_proximal_rod_along_x_has_the_length_of_the_next_row():
-    rods = SlenderRods(2.0)
+    rods = SlenderRods(2.0, hub=0.1)
     rows = [DHLink(a=5.0, inertial=rods), DHLink(a=0.6, d=0.2, inertial=rods)]
     model = from_dh(rows, convention="proximal")
     np.testing.assert_allclose(model.com, [[0.3, 0, 0], [0, 0, -0.1]], atol=1e-16)

@@ -368,7 +368,7 @@ def test_childclass_of_the_world_is_for_all_bodies():
 
 def test_joints_of_frames_have_names_of_their_own():
     fixed = f'<body name="c">{GEOM}</body><site name="s"/><site name="t"/>'
-    text = body(f'<joint name="j_c"/><joint name="j_s"/>{GEOM}{fixed}')
+    text = body(f'<joint name="j_c"/><joint name="j_s" axis="1 0 0"/>{GEOM}{fixed}')
     merged, unmerged = load_mjcf(text), load_mjcf(text, merge_fixed=False)
     assert merged.topology.frame_joint_names == ("j_c_", "j_s_", "j_t")
     assert unmerged.joint_names == ("j_c", "j_s", "j_c_")
@@ -381,7 +381,7 @@ def test_plugin_of_a_geom_is_skipped_where_its_mass_is_not_needed():
 
 
 def test_massless_body_may_carry_a_heavy_one():
-    model = load_mjcf(body(f"<joint/><body><joint/>{GEOM}</body>"))
+    model = load_mjcf(body(f"<joint/><body><joint axis='1 0 0'/>{GEOM}</body>"))
     assert model.mass[0] == 0
 
 

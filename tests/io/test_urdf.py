@@ -534,9 +534,9 @@ def test_file_holds_the_text_and_nothing_else_is_left(rng, tmp_path):
 
 
 def built(joint="revolute", loop=False, frame=None, **options):
-    builder = ModelBuilder("r")
-    builder.add_body("a", joint=joint, **options)
-    builder.add_body("b", "a")
+    builder, ball = ModelBuilder("r"), Inertial.ellipsoid(1.0, (1, 1, 1))
+    builder.add_body("a", joint=joint, inertial=ball, **options)
+    builder.add_body("b", "a", inertial=ball)
     if frame:
         builder.add_frame(frame, "b")
     if loop:
@@ -564,6 +564,20 @@ def test_what_urdf_cannot_hold_is_reported(what, options):
 def test_what_urdf_cannot_hold_is_left_out_on_request(what, options):
     again = load_urdf(to_urdf(built(**options), drop=(what,)))
     assert_same_models(again, built(options.get("joint", "revolute")))
+
+
+def test_another_friction_speed_is_reported_where_there_is_friction():
+    to_urdf(built(friction_speed=0.1))
+    model = built(friction=2.0, friction_speed=0.1)
+    with pytest.raises(ValueError, match="joint 'j_a' has friction_speed, which URDF"):
+        to_urdf(model)
+    again = load_urdf(to_urdf(model, drop="friction_speed"))
+    assert_same_models(again, built(friction=2.0))
+
+
+def test_the_usual_friction_speed_is_not_reported_in_single_precision():
+    model = built(friction=2.0).astype(np.float32)
+    assert load_urdf(to_urdf(model)).friction[0] == 2.0
 
 
 @pytest.mark.parametrize(

@@ -26,10 +26,10 @@ def of_type(joint, **effects):
 
 
 def built(**options):
-    """The model with one body c on the body b."""
+    """The model with one body c on the body b; a and b have no mass."""
     builder = started()
     builder.add_body("c", "b", **options)
-    return builder.build()
+    return builder.build(check_inertia=False)
 
 
 BODY_ERRORS = [
@@ -74,6 +74,12 @@ BODY_ERRORS = [
     ({"damping": (1, 2)}, r"damping is \(1, 2\), expected one number or 1"),
     ({"rest": np.nan}, "rest is nan, expected finite numbers"),
     ({"armature": -1.0}, "armature is -1.0, expected zero or more"),
+    ({"friction_speed": 0.0}, "friction_speed is 0.0, expected more than zero: leave"),
+    ({"friction_speed": np.inf}, "friction_speed is inf, expected finite numbers"),
+    (
+        {"friction_speed": (1, 2)},
+        r"friction_speed is \(1, 2\), expected one number or 1",
+    ),
     ({"effort": -1.0}, "effort is -1.0, expected zero or more"),
     (
         {"lower": 1.0, "upper": 0.0},
@@ -236,6 +242,12 @@ def test_rest_is_the_neutral_position_by_default(joint):
     model = of_type(joint)
     want = {"spherical": [0, 0, 0, 1], "free": [0, 0, 0, 0, 0, 0, 1]}
     np.testing.assert_array_equal(model.rest, want.get(joint, [0] * model.nq))
+
+
+@pytest.mark.parametrize("joint", JOINT_TYPES)
+def test_friction_saturates_at_a_thousandth_per_second_by_default(joint):
+    model = of_type(joint)
+    np.testing.assert_array_equal(model.friction_speed, [1e-3] * model.nv)
 
 
 @pytest.mark.parametrize("value", [0.3, (0.3, 0.3, 0.3)])

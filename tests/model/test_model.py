@@ -269,11 +269,16 @@ def test_repr_shows_the_structure_where_there_are_no_values():
     assert all(repr(spec).startswith("Model 'gripper': 4 bodies") for spec in specs)
 
 
-def test_a_leaf_of_the_wrong_length_is_an_error_that_names_it():
-    model = eqx.tree_at(lambda m: m.p, gripper(), jnp.ones((2, 3)))
-    with pytest.raises(
-        ValueError, match=r"leaf p .* shape \(2, 3\), expected \(4, 3\)"
-    ):
+@pytest.mark.parametrize(
+    "name, shape, expected",
+    [
+        ("p", (2, 3), r"\(2, 3\), expected \(4, 3\)"),
+        ("friction_speed", (3,), r"\(3,\), expected \(4,\)"),
+    ],
+)
+def test_a_leaf_of_the_wrong_length_is_an_error_that_names_it(name, shape, expected):
+    model = eqx.tree_at(lambda m: getattr(m, name), gripper(), jnp.ones(shape))
+    with pytest.raises(ValueError, match=f"leaf {name} .* shape {expected}"):
         arguments(model)
 
 

@@ -97,10 +97,11 @@ def test_rotate_is_the_congruence_with_the_dense_rotation(rng, random):
     np.testing.assert_allclose(got, X @ M @ X.T, atol=1e-13 * abs(got).max())
 
 
-def test_minus_square_takes_away_the_dense_dyad(rng):
+def test_minus_dyad_takes_away_the_dense_dyad(rng):
     inertia, M = random_articulated(rng)
     s, wrench = 0.7, rng.normal(size=6)
-    got = dense(inertia.minus_square(vec(wrench[:3]), vec(wrench[3:]), s))
+    f, n = vec(wrench[:3]), vec(wrench[3:])
+    got = dense(inertia.minus_dyad(f, n, f * s, n * s))
     np.testing.assert_allclose(got, M - s * np.outer(wrench, wrench), atol=1e-13)
 
 
@@ -109,8 +110,19 @@ def test_elimination_leaves_nothing_along_the_joint(rng):
     v, w = vec(rng.normal(size=3)), vec(rng.normal(size=3))
     f, n = inertia.apply(v, w)
     d = jnp.vdot(f.array(), v.array()) + jnp.vdot(n.array(), w.array())
-    rest = inertia.minus_square(f, n, 1 / d).apply(v, w)
+    rest = inertia.minus_dyad(f, n, f / d, n / d).apply(v, w)
     np.testing.assert_allclose(np.stack([x.array() for x in rest]), 0, atol=1e-13)
+
+
+def test_a_wrench_follows_from_newton_and_euler_about_the_origin(rng):
+    m, (c, w, dv, dw) = 2.0, rng.normal(size=(4, 3))
+    I = np.diag(rng.uniform(1, 2, 3))
+    body = RigidInertia.about_center(jnp.asarray(m), vec(c), Sym3.of(jnp.asarray(I)))
+    f = m * (dv + np.cross(dw, c) + np.cross(w, np.cross(w, c)))
+    n = I @ dw + np.cross(w, I @ w) + np.cross(c, f)
+    found = body.wrench(vec(w), vec(dv), vec(dw))
+    np.testing.assert_allclose(found[0].array(), f, atol=1e-13)
+    np.testing.assert_allclose(found[1].array(), n, atol=1e-13)
 
 
 def test_a_rigid_body_as_articulated_inertia_is_the_same_map(rng):
@@ -154,7 +166,7 @@ def every_operation(body, a, R, f, n, s):
         (articulated + articulated)
         .shift(a)
         .rotate(R)
-        .minus_square(f, n, s)
+        .minus_dyad(f, n, f * s, n * s)
         .apply(f, n),
         RigidInertia.about_center(s, a, body.I),
     )

@@ -59,7 +59,8 @@ def load_mjcf(
             white space, is "<").
         merge_fixed: bodies without joint become frames of the body that carries them
             and give it their mass. Otherwise they are bodies.
-        check_inertia: False accepts inertias that violate the triangle inequality.
+        check_inertia: False accepts inertias that violate the triangle inequality,
+            and joints that no inertia resists (see `singular_joints`).
         ignore: tags to be skipped wherever they stand, such as "equality", and
             attributes that are not supported, such as "gravcomp".
         dtype: floating-point type of the leaves, by default JAX's.
@@ -84,7 +85,7 @@ def load_mjcf(
     }
     for frame in tree.frames:
         _add_frame(builder, frame, merged_parts, tree)
-    return builder.build(dtype)
+    return builder.build(dtype, check_inertia=check_inertia)
 
 
 def _check_sections(root: Element, defaults: Defaults) -> None:

@@ -59,9 +59,10 @@ def load_urdf(
         merge_fixed: links on fixed joints become frames of the body that carries them
             and give it their mass. Otherwise they are bodies.
         gravity: acceleration of free fall in world axes; URDF does not hold it.
-        allow_massless: accept moving links without `<inertial>`. A mass of zero that
-            stands in the file is always accepted.
-        check_inertia: False accepts inertias that violate the triangle inequality.
+        allow_massless: accept moving links without `<inertial>`, as if a mass of zero
+            stood in the file.
+        check_inertia: False accepts inertias that violate the triangle inequality,
+            and joints that no inertia resists (see `singular_joints`).
         ignore: names of elements and attributes to be skipped.
         dtype: floating-point type of the leaves, by default JAX's.
 
@@ -101,7 +102,7 @@ def load_urdf(
             f"robot {name!r} has no joint that moves: load it with floating_base=True, "
             "or keep its fixed links as bodies with merge_fixed=False."
         )
-    return builder.build(dtype)
+    return builder.build(dtype, check_inertia=check_inertia)
 
 
 def _named(robot: ET.Element, tag: str) -> dict[str, ET.Element]:

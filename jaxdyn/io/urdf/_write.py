@@ -13,10 +13,10 @@ import numpy as np
 
 from jaxdyn.io._pose import matrix_to_rpy
 from jaxdyn.io.urdf._xml import MOMENTS
-from jaxdyn.model import JOINT_TYPES, Model
+from jaxdyn.model import FRICTION_SPEED, JOINT_TYPES, Model
 
 _DROPPABLE = (
-    *("armature", "stiffness", "loops"),
+    *("armature", "friction_speed", "stiffness", "loops"),
     *("damping", "friction", "effort", "velocity", "lower", "upper"),
 )
 
@@ -41,10 +41,10 @@ def to_urdf(
 
     Args:
         path: a file to be written too; it appears complete or not at all.
-        drop: what may be lost because URDF cannot hold it: armature, stiffness (with
-            the rest position), loops; of free joints damping, friction, effort and
-            velocity that differ between the degrees of freedom, and the limits lower
-            and upper.
+        drop: what may be lost because URDF cannot hold it: armature, friction_speed
+            (of joints with friction), stiffness (with the rest position), loops; of
+            free joints damping, friction, effort and velocity that differ between the
+            degrees of freedom, and the limits lower and upper.
 
     Raises:
         ValueError: the model has helical or spherical joints, or something URDF cannot
@@ -200,6 +200,9 @@ def _lost(model: Model, i: int) -> list[tuple[str, str]]:
             f"{where} is {kind}, which URDF cannot hold: keep the model with to_dict."
         )
     lost = [k for k in ("armature", "stiffness") if _values(model, k, i).any()]
+    speed = _values(model, "friction_speed", i)[_values(model, "friction", i) > 0]
+    if not np.allclose(speed, FRICTION_SPEED, rtol=1e-6, atol=0):  # of single precision
+        lost.append("friction_speed")
     if kind == "free":
         each = ("damping", "friction", "effort", "velocity")
         lost += [key for key in each if not _uniform(_values(model, key, i))]

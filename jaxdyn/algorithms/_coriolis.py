@@ -1,0 +1,92 @@
+"""The matrix of Coriolis and centrifugal forces."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from jaxdyn.algorithms._bodies import Joint, pairs
+from jaxdyn.algorithms._kinematics import motions
+from jaxdyn.algorithms._links import inertias, screw
+from jaxdyn.algorithms._walk import collect, from_parents, inward, spread
+from jaxdyn.model import Model
+from jaxdyn.spatial import (
+    Mat3,
+    RigidInertia,
+    Vec3,
+    cross,
+    cross_columns,
+    dot,
+    skew,
+)
+
+
+def coriolis(
+    model: Model, q: Float[Array, " nq"], qd: Float[Array, " nv"]
+) -> Float[Array, "nv nv"]:
+    r"""The matrix C(q, qd) of Christoffel symbols: Mdot - 2 C is skew.
+
+    $$C = N^T (M \dot N + B N), \qquad
+      B_i = \tfrac12 (\tilde\omega I - I \tilde\omega - \widetilde{I \omega})$$
+
+    [Shah] eq. 13 with B in the place of Omega M E, whose product with the twist is the
+    same. With this B, which makes Mdot_i - 2 B_i skew for each body, C does not depend
+    on where the twists are taken. Composite bodies by an inward walk, then all pairs of
+    joints, O(n²), as in `composite`.
+    """
+    t = model.topology
+    joint, v, w = _moving_joints(model, q, qd)
+
+    def compose(children: Any, x: Any) -> Any:
+        (joint, da, w), M = x
+        M_c, u_c, Y_c = children
+        half = cross_columns(w, M.I.mat()) * 0.5
+        Y = half + half.T - skew(M.I @ w * 0.5) + Y_c
+        M, u = M + M_c, cross(w, M.h) + u_c
+        return _to_parent(M, u, Y, joint.a, da), (M, u, Y)
+
+    da = v - from_parents(t.steps.parent, v, Vec3.zero(q.dtype))
+    M = RigidInertia.of(inertias(model)).rotate(joint.pop("R"))
+    steps = Joint(**joint)
+    zero = Vec3.zero(q.dtype)
+    tip = RigidInertia.zero(q.dtype), zero, Mat3(zero, zero, zero)
+    rows = spread(t.lanes, ((steps, da, w), M))
+    _, kept = inward(t.lanes, compose, tip, rows)
+    composites = collect(t.lanes, kept, t.dof_steps)
+    columns = jax.tree.map(lambda x: x[t.dof_steps], (steps, v, w))
+    return _entries(t.ancestors, composites, *columns)
+
+
+def _moving_joints(model: Model, q: Any, qd: Any) -> tuple[dict, Vec3, Vec3]:
+    """The joints in the world, with the velocities of the frames that carry them."""
+    t = model.topology
+    at = motions(model, q, qd)
+    turn, slide = screw(model)
+    a = at.p - from_parents(t.steps.parent, at.p, Vec3.zero(q.dtype))
+    joint = dict(R=at.R, e=at.R.z, turn=turn, slide=slide, a=a, r=at.p)
+    return joint, *jax.tree.map(lambda x: x[t.step_carriers], (at.v, at.w))
+
+
+def _to_parent(M: RigidInertia, u: Vec3, Y: Mat3, a: Vec3, da: Vec3) -> Any:
+    """The same composite body about the parent's origin, which moves with -da."""
+    u_moved = u + da * M.m
+    Y = Y - cross_columns(M.h, skew(da)) - cross_columns(a, skew(u_moved))
+    return M.shift(a), u_moved, Y
+
+
+def _entries(above: Any, composites: Any, joint: Joint, v: Vec3, w: Vec3) -> Any:
+    """All entries: C_ij with i on the path to j, and C_ji."""
+    M, u, Y = composites
+    p_v, p_w = joint.column(1)
+    f, n = M.apply(cross(w, p_v), cross(w, p_w))
+    upper = pairs(joint, f - cross(u, p_w), n + Y @ p_w)
+    f, n = M.apply(p_v, p_w)
+    dp = Joint(cross(w, joint.e), joint.turn, joint.slide, joint.a, joint.r)
+    zero = f * jnp.zeros((), f.x.dtype)
+    lower = pairs(dp, f, n) + pairs(joint, zero, cross(u, p_v) + Y.T @ p_w)
+    dv = jax.tree.map(lambda x: x[None] - x[:, None], v)
+    e = jax.tree.map(lambda x: x[:, None], p_w)
+    lower = lower + dot(e, cross(dv, jax.tree.map(lambda x: x[None], f)))
+    strict = above & ~jnp.eye(above.shape[0], dtype=bool)
+    return jnp.where(above, upper, 0) + jnp.where(strict, lower, 0).T

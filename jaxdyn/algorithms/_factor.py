@@ -1,0 +1,155 @@
+"""The factor M = U D Uᵀ of the inertia matrix, by reverse Gaussian elimination."""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from jaxdyn.algorithms._bodies import Joint, joints, pairs
+from jaxdyn.algorithms._links import rates
+from jaxdyn.algorithms._walk import Laned, collect, inward, outward, spread
+from jaxdyn.model import Model, Topology
+from jaxdyn.spatial import ArticulatedInertia, Scalar, Vec3, dot
+
+
+class Factor(eqx.Module):
+    """The inertia matrix as U D Uᵀ: U unit upper triangular, D diagonal.
+
+    Factored once in O(n); each right-hand side then costs O(n).
+
+    Attributes:
+        joint: the joints in world axes, laned.
+        psi: the vectors psi_i of [Mohan] eq. 33, force and moment, laned.
+        m_hat: the pivots, laned.
+    """
+
+    joint: Laned
+    psi: Laned
+    m_hat: Laned
+    topology: Topology = eqx.field(static=True)
+
+    def solve(self, b: Float[Array, " nv *columns"]) -> Float[Array, " nv *columns"]:
+        r"""The solution x of M x = b, for one or many right-hand sides as columns.
+
+        $U \hat\varphi = \varphi$, $D \tilde\varphi = \hat\varphi$, $U^T x =
+        \tilde\varphi$: [Shah] eq. 23 and Table 3, [Mohan] section 4, steps A to D.
+        """
+        nv = self.topology.nv
+        if b.ndim not in (1, 2) or b.shape[0] != nv:
+            raise ValueError(
+                f"b has shape {b.shape}, expected ({nv},) or ({nv}, columns) for model "
+                f"{self.topology.name!r}."
+            )
+        if b.ndim == 2:
+            return jax.vmap(self.solve, in_axes=1, out_axes=1)(b)
+        lanes, zero = self.topology.lanes, Vec3.zero(b.dtype)
+
+        def eliminate(eta: Any, x: Any) -> Any:  # [Shah] Table 3, step 1
+            joint, (psi_f, psi_n), m_hat, phi = x
+            phi_hat = phi - joint.along(*eta)
+            eta = (eta[0] + psi_f * phi_hat, eta[1] + psi_n * phi_hat)
+            return joint.to_parent(*eta), phi_hat / m_hat
+
+        phi = spread(lanes, rates(self.topology, b))
+        rows = tuple(zip(self.joint, self.psi, self.m_hat, phi, strict=True))
+        _, phi_tilde = inward(lanes, eliminate, (zero, zero), rows)
+        return self.substitute(phi_tilde)
+
+    def substitute(self, phi_tilde: Laned) -> Float[Array, " nv"]:
+        r"""The solution x of $U^T x = \tilde\varphi$: [Shah] Table 3, step 2."""
+
+        def outwards(mu: Any, x: Any) -> Any:
+            joint, (psi_f, psi_n), phi_tilde = x
+            v, w = joint.to_child(*mu)
+            qdd = phi_tilde - dot(psi_f, v) - dot(psi_n, w)
+            p_v, p_w = joint.column(qdd)
+            return (v + p_v, w + p_w), qdd
+
+        t, zero = self.topology, Vec3.zero(phi_tilde[0].dtype)
+        rows = tuple(zip(self.joint, self.psi, phi_tilde, strict=True))
+        return collect(
+            t.lanes, outward(t.lanes, outwards, (zero, zero), rows), t.dof_steps
+        )
+
+    @property
+    def U(self) -> Float[Array, "nv nv"]:
+        """The unit upper triangular factor, [Mohan] eq. 31, [Shah] eq. 18."""
+        joint, (f, n) = self._dense((self.joint, self.psi))
+        one = jnp.eye(self.topology.nv, dtype=f.x.dtype)
+        above = jnp.where(self.topology.ancestors, pairs(joint, f, n), 0)
+        return above * (1 - one) + one
+
+    @property
+    def D(self) -> Float[Array, " nv"]:
+        """The pivots m_hat; those of a real robot are positive."""
+        return self._dense((self.m_hat,))[0]
+
+    @property
+    def is_positive(self) -> Bool[Array, ""]:
+        """Whether all pivots are positive, that is, whether M is positive definite."""
+        return (self.D > 0).all()
+
+    def matrix(self) -> Float[Array, "nv nv"]:
+        """The product U D Uᵀ: the inertia matrix."""
+        U = self.U
+        return jnp.matmul(U * self.D[None], U.T, precision="highest")
+
+    def inverse(self) -> Float[Array, "nv nv"]:
+        """The inverse of the inertia matrix, O(n²)."""
+        return self.solve(jnp.eye(self.topology.nv, dtype=self.D.dtype))
+
+    def log_det(self) -> Float[Array, ""]:
+        """The logarithm of the determinant of the inertia matrix."""
+        return jnp.log(self.D).sum()
+
+    def _dense(self, fields: Any) -> Any:
+        rows = tuple(zip(*fields, strict=True))
+        return collect(self.topology.lanes, rows, self.topology.dof_steps)
+
+
+def denoc_factor(model: Model, q: Float[Array, " nq"]) -> Factor:
+    r"""The factor of the inertia matrix, armature included.
+
+    $$\hat\psi_i = \hat M_i p_i, \quad \hat m_i = p_i^T \hat\psi_i, \quad
+      \psi_i = \hat\psi_i / \hat m_i, \quad
+      \hat M_{i-1} = M_{i-1} + A^T (\hat M_i - \hat\psi_i \psi_i^T) A$$
+
+    [Mohan] eqs. 30 to 37 (with psi_i as here in eq. 33), [Shah] eqs. 18 to 21; O(n).
+    """
+    lanes = model.topology.lanes
+
+    def inwards(children: ArticulatedInertia, x: Any) -> Any:
+        (joint, inertia), stay = x
+        M_hat = inertia.articulated() + children
+        _, psi, m_hat, M_bar = eliminate(M_hat, joint, stay)
+        return M_bar.shift(joint.a), (joint, psi, m_hat)
+
+    rows = tuple(zip(joints(model, q), pivot_terms(model), strict=True))
+    _, kept = inward(lanes, inwards, ArticulatedInertia.zero(q.dtype), rows)
+    return factor_of(model.topology, kept)
+
+
+def eliminate(
+    M_hat: ArticulatedInertia, joint: Joint, stay: Scalar
+) -> tuple[tuple[Vec3, Vec3], tuple[Vec3, Vec3], Scalar, ArticulatedInertia]:
+    """psi_hat, psi, m_hat and M_bar of one joint: its motion is eliminated."""
+    psi_hat = M_hat.apply(*joint.column(1))
+    m_hat = joint.along(*psi_hat) + stay
+    # divisions, not a product with 1 / m_hat: where psi is 1 it must be 1 exactly
+    psi = psi_hat[0] / m_hat, psi_hat[1] / m_hat
+    return psi_hat, psi, m_hat, M_hat.minus_dyad(*psi_hat, *psi)
+
+
+def pivot_terms(model: Model) -> Laned:
+    """What is added to each pivot: the armature; 1 for steps that cannot move."""
+    t = model.topology
+    terms = rates(t, model.armature), rates(t, jnp.ones(t.nv, model.dtype))
+    return tuple(armature + (1 - moves) for armature, moves in spread(t.lanes, terms))
+
+
+def factor_of(topology: Topology, kept: Laned) -> Factor:
+    """The factor from what the elimination kept: joint, psi and m_hat of each step."""
+    joint, psi, m_hat = (tuple(level) for level in zip(*kept, strict=True))
+    return Factor(joint, psi, m_hat, topology)
