@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: run test check bench clean
+.PHONY: run test test-all check bench experiments clean
 .DEFAULT_GOAL := run
 
 $(VENV)/.installed-%: pyproject.toml
@@ -25,8 +25,14 @@ check: $(VENV)/.installed-test  ## format, lint, types, layers
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 
-test: check  ## check, then all tests
+test: check  ## check, then the tests
 	$(BIN)/python -m pytest -n $(WORKERS)
+
+experiments: $(VENV)/.installed-run  ## all studies of experiments/: tables and plots in results/
+	for c in configs/*.toml; do $(BIN)/python experiments/$$(basename $$c .toml).py || exit 1; done
+
+test-all: check  ## check, then all tests, also those that repeat others at another size
+	$(BIN)/python -m pytest -n $(WORKERS) -m ""
 
 bench: $(VENV)/.installed-bench  ## import time, compile time against the number of bodies
 	$(BIN)/python benchmarks/compile_time.py

@@ -1,4 +1,4 @@
-"""Import time, and compile time of the kinematics against the number of bodies."""
+"""Import time, and compile time against the number of bodies."""
 
 import statistics
 import subprocess
@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import jaxdyn as jd
 
 SIZES = (10, 100, 1000)
-REPEATS = 5
+REPEATS = 3
 
 
 def compile_seconds(function: Callable, model: jd.Model) -> float:
@@ -42,6 +42,11 @@ def main() -> None:
         "forward_kinematics": lambda m, q, qd: jd.forward_kinematics(m, q),
         "body_velocities": jd.body_velocities,
         "body_accelerations": lambda m, q, qd: jd.body_accelerations(m, q, qd, qd),
+        "inverse_dynamics": lambda m, q, qd: jd.inverse_dynamics(m, q, qd, qd),
+        "forward_dynamics": lambda m, q, qd: jd.forward_dynamics(m, q, qd, qd),
+        "its gradient": jax.grad(
+            lambda m, q, qd: jd.forward_dynamics(m, q, qd, qd).sum(), (0, 1, 2)
+        ),
     }
     for package in ("jax", "jaxdyn"):
         print(f"import {package}: {import_seconds(package):.2f} s")

@@ -4,6 +4,7 @@ Functions are pure, take `model, state, inputs, *, options` and are written for 
 state: `jax.jit`, `jax.vmap` and `jax.grad` do the rest.
 """
 
+from jaxdyn import analysis as analysis
 from jaxdyn import robots as robots
 from jaxdyn.algorithms import Accelerations as Accelerations
 from jaxdyn.algorithms import BaseMotion as BaseMotion

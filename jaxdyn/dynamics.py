@@ -5,7 +5,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.core import Tracer
 from jax.scipy.linalg import cho_factor, cho_solve
 from jaxtyping import Array, Float
@@ -14,6 +13,7 @@ from jaxdyn.algorithms import (
     BaseMotion,
     Factor,
     articulated,
+    compiled,
     composite,
     coriolis,
     denoc,
@@ -30,7 +30,7 @@ from jaxdyn.algorithms import (
     transmitted_wrenches,
     turning_rate,
 )
-from jaxdyn.model import Model, arguments
+from jaxdyn.model import Model, arguments, singular_joints
 
 INVERSE = {"newton_euler": newton_euler, "gibbs_appell": gibbs_appell, "denoc": denoc}
 INERTIA = {
@@ -41,6 +41,7 @@ INERTIA = {
 }
 
 
+@compiled("method")
 def inverse_dynamics(
     model: Model,
     q: Float[Array, " nq"],
@@ -55,7 +56,8 @@ def inverse_dynamics(
 
     $$\tau = M(q)\,\ddot q + h(q, \dot q) - \sum_i J_i^T f_i$$
 
-    Gravity, armature, springs and friction of the joints take part. O(n).
+    Gravity, armature, springs and friction of the joints take part. O(n). The loops of
+    the model are cut.
 
     Args:
         f_ext: force and moment on each body, in world axes, moment about its origin.
@@ -69,6 +71,7 @@ def inverse_dynamics(
     return tau + model.armature * qdd + passive_forces(model, q, qd)
 
 
+@compiled("method")
 def bias_forces(
     model: Model,
     q: Float[Array, " nq"],
@@ -85,23 +88,27 @@ def bias_forces(
     return recursion(model, q, qd, None, f_ext, base) + passive_forces(model, q, qd)
 
 
+@compiled()
 def gravity_forces(model: Model, q: Float[Array, " nq"]) -> Float[Array, " nv"]:
     """Joint forces that hold the bodies against gravity, springs not included."""
     model, q = arguments(model, q=q)
     return newton_euler(model, q, jnp.zeros(model.nv, q.dtype), None)
 
 
+@compiled()
 def coriolis_matrix(
     model: Model, q: Float[Array, " nq"], qd: Float[Array, " nv"]
 ) -> Float[Array, "nv nv"]:
     """The matrix C(q, qd) of Coriolis and centrifugal forces C qd; O(n²).
 
-    Of the many such matrices the one of Christoffel symbols: Mdot - 2 C is skew.
+    Of the many such matrices one for which Mdot - 2 C is skew; where q are coordinates,
+    that of the Christoffel symbols.
     """
     model, q, qd = arguments(model, q=q, qd=qd)
     return coriolis(model, q, qd)
 
 
+@compiled()
 def joint_reactions(
     model: Model,
     q: Float[Array, " nq"],
@@ -121,10 +128,11 @@ def joint_reactions(
     return transmitted_wrenches(*arguments(model, **given))
 
 
+@compiled("method")
 def mass_matrix(
     model: Model, q: Float[Array, " nq"], *, method: str = "composite"
 ) -> Float[Array, "nv nv"]:
-    r"""The inertia matrix M(q), armature included.
+    r"""The inertia matrix M(q), armature included. The loops of the model are cut.
 
     Args:
         method: "composite" (composite bodies), "gibbs_appell" (the Hessian of Gibbs'
@@ -138,17 +146,18 @@ def mass_matrix(
 def factor(model: Model, q: Float[Array, " nq"]) -> Factor:
     """The factor U D Uᵀ of the inertia matrix, for many right-hand sides; O(n).
 
+    The loops of the model are cut.
+
     Raises:
-        ValueError: a pivot is not positive (known only outside `jax.jit`; inside, ask
-            `is_positive` of the result).
+        ValueError: a pivot is zero but for rounding (known only outside `jax.jit`).
     """
-    model, q = arguments(model, q=q)
-    result = denoc_factor(model, q)
-    if not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves(result)):
-        _check_pivots(model, np.asarray(result.D))
+    result = _factor(model, q)
+    if not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((model, q))):
+        _check_pivots(model, q)
     return result
 
 
+@compiled("method")
 def forward_dynamics(
     model: Model,
     q: Float[Array, " nq"],
@@ -163,8 +172,8 @@ def forward_dynamics(
 
     $$\ddot q = M^{-1} (\tau - h + \sum_i J_i^T f_i)$$
 
-    Derivatives are those of the implicit function theorem, for every method. Loops of
-    the model are cut.
+    Derivatives are those of the implicit function theorem, for every method. A model
+    with loops is an error.
 
     Args:
         f_ext: force and moment on each body, in world axes, moment about its origin.
@@ -174,17 +183,12 @@ def forward_dynamics(
             factor, O(n³), which loses digits where M is ill-conditioned.
     """
     given = dict(q=q, qd=qd, tau=tau, f_ext=f_ext, base=base)
-    methods = {
-        "denoc": _recursive(denoc_forward),
-        "articulated": _recursive(articulated),
-        "composite": _dense(composite, newton_euler),
-        "gibbs_appell": _dense(gibbs_appell_inertia, gibbs_appell),
-        "noc": _dense(noc, newton_euler),
-    }
-    forward = _choose("forward_dynamics", method, methods)
+    forward = _choose("forward_dynamics", method, FORWARD)
+    _check_open(model)
     return implicit(forward, _residual, *arguments(model, **given))
 
 
+@compiled()
 def linearize(
     model: Model,
     q: Float[Array, " nq"],
@@ -197,20 +201,27 @@ def linearize(
     r"""The matrices A and B of the tangent dynamics $\dot x = A x + B\, \delta\tau$.
 
     x = (d, dqd) are small deviations from the motion through the given state: d a
-    tangent step of q as in `integrate`, dqd a change of qd.
+    tangent step of q as in `integrate`, dqd a change of qd. The external wrenches keep
+    their components in world axes.
     """
     given = dict(q=q, qd=qd, tau=tau, f_ext=f_ext, base=base)
     model, q, qd, tau, f_ext, base = arguments(model, **given)
     nv, step = model.nv, jnp.zeros(model.nv, q.dtype)
 
-    def rates(d: Any, qd: Any, tau: Any) -> Any:
+    def accelerations(d: Any, qd: Any) -> Any:
         moved = integrate(model, q, d)
         return forward_dynamics(model, moved, qd, tau, f_ext=f_ext, base=base)
 
-    by_q, by_qd, by_tau = jax.jacfwd(rates, (0, 1, 2))(step, qd, tau)
+    by_q, by_qd = jax.jacfwd(accelerations, (0, 1))(step, qd)
     one, none = jnp.eye(nv, dtype=q.dtype), jnp.zeros((nv, nv), q.dtype)
     A = jnp.block([[-turning_rate(model, qd), one], [by_q, by_qd]])
-    return A, jnp.concatenate([none, by_tau])
+    return A, jnp.concatenate([none, denoc_factor(model, q).inverse()])
+
+
+@compiled()
+def _factor(model: Model, q: Float[Array, " nq"]) -> Factor:
+    model, q = arguments(model, q=q)
+    return denoc_factor(model, q)
 
 
 def _residual(
@@ -241,15 +252,23 @@ def _dense(inertia: Callable, recursion: Callable) -> Callable:
     return forward
 
 
-def _check_pivots(model: Model, pivots: np.ndarray) -> None:
-    bad = np.flatnonzero(~(pivots > 0))
-    if bad.size:
-        t = model.topology
-        joint = model.joint_names[t.steps.body[t.dof_steps[bad[0]]]]
+def _check_pivots(model: Model, q: Float[Array, " nq"]) -> None:
+    singular = singular_joints(model, q)
+    if singular:
+        names = ", ".join(map(repr, singular))
         raise ValueError(
-            f"model {model.name!r}: the pivot of joint {joint!r} is {pivots[bad[0]]}, "
-            "expected a positive number: no inertia resists this joint in the given "
-            "configuration; give its body mass or inertia, or the joint an armature."
+            f"model {model.name!r}: no inertia resists joint {names} at the given q: "
+            "give its body mass or inertia, give the joint an armature, or stay away "
+            "from this configuration."
+        )
+
+
+def _check_open(model: Model) -> None:
+    if model.loops:
+        raise ValueError(
+            f"model {model.name!r} has {len(model.loops)} loops, expected none: the "
+            "forces that keep them closed are not known here; take "
+            "model.without_loops() for the cut tree."
         )
 
 
@@ -261,4 +280,11 @@ def _choose(quantity: str, method: str, methods: dict[str, Callable]) -> Callabl
     return methods[method]
 
 
+FORWARD = {
+    "denoc": _recursive(denoc_forward),
+    "articulated": _recursive(articulated),
+    "composite": _dense(composite, newton_euler),
+    "gibbs_appell": _dense(gibbs_appell_inertia, gibbs_appell),
+    "noc": _dense(noc, newton_euler),
+}
 rnea, crba, aba = inverse_dynamics, mass_matrix, forward_dynamics  # names peers use

@@ -1,3 +1,4 @@
+import itertools
 import os
 import zlib
 
@@ -18,6 +19,14 @@ import pytest  # noqa: E402
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
+
+
+@pytest.fixture(autouse=True)
+def small_memory(request, tests_run=itertools.count(1)):  # noqa: B008
+    """Programs of earlier tests are dropped from time to time."""
+    yield
+    if next(tests_run) % 20 == 0:
+        jax.clear_caches()
 
 
 @pytest.fixture

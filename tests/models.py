@@ -12,11 +12,16 @@ from jaxdyn.model import JOINT_TYPES
 
 
 @cache
-def every_joint(seed: int = 0, without: tuple[str, ...] = ()) -> jd.Model:
-    """A tree with each joint type once, in random order, not numbered depth first."""
+def every_joint(
+    seed: int = 0, without: tuple[str, ...] = (), branched: bool = True
+) -> jd.Model:
+    """A tree with each joint type once, in random order, not numbered depth first.
+
+    Without branches it compiles in half the time.
+    """
     rng = np.random.default_rng(seed)
     joints = [joint for joint in JOINT_TYPES if joint not in without]
-    parents = [-1, 0, 0, 1, 2, 3, 4, 5, 6]
+    parents = [-1, 0, 0, 1, 2, 3, 4, 5, 6] if branched else list(range(-1, 8))
     single = {
         j: jd.to_dict(jd.robots.random_tree(seed, 1, joints=(j,))) for j in joints
     }

@@ -7,6 +7,11 @@ from typing import Any
 
 import numpy as np
 
+# compiled as users do, where conftest.py asks for quick compilation
+AS_USERS_DO = {
+    "xla_backend_optimization_level": 3,
+    "xla_cpu_use_fusion_emitters": True,
+}
 DATA = Path(__file__).parent / "data"
 
 

@@ -10,5 +10,6 @@ def test_the_code_in_the_readme_runs():
     )
     names = {}
     exec(code, names)
-    assert names["J"].shape == (6, 6)
-    assert names["by_offset"].shape == (2, 6, 3)
+    assert names["qdd"].shape == names["x"].shape == (6,)
+    assert names["A"].shape == (12, 12)
+    assert names["by_mass"].shape == (2, 6)

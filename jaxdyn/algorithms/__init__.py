@@ -1,6 +1,7 @@
 """The algorithms: outward and inward walks with a few lines of algebra per body."""
 
 from jaxdyn.algorithms._articulated import articulated as articulated
+from jaxdyn.algorithms._compiled import compiled as compiled
 from jaxdyn.algorithms._composite import composite as composite
 from jaxdyn.algorithms._configuration import difference as difference
 from jaxdyn.algorithms._configuration import integrate as integrate
@@ -15,7 +16,6 @@ from jaxdyn.algorithms._denoc import denoc_forward as denoc_forward
 from jaxdyn.algorithms._denoc import denoc_inertia as denoc_inertia
 from jaxdyn.algorithms._denoc import denoc_matrices as denoc_matrices
 from jaxdyn.algorithms._derivatives import implicit as implicit
-from jaxdyn.algorithms._derivatives import solve_inertia as solve_inertia
 from jaxdyn.algorithms._energy import Momentum as Momentum
 from jaxdyn.algorithms._energy import Power as Power
 from jaxdyn.algorithms._energy import (

@@ -7,7 +7,13 @@ from jaxtyping import Array, Float
 from jaxdyn.algorithms._bodies import Joint
 from jaxdyn.algorithms._factor import Factor, eliminate, factor_of, pivot_terms
 from jaxdyn.algorithms._kinematics import BaseMotion, accelerate, base_state
-from jaxdyn.algorithms._links import inertias, joint_terms, rates, wrenches
+from jaxdyn.algorithms._links import (
+    inertias,
+    joint_terms,
+    less_external,
+    rates,
+    wrenches,
+)
 from jaxdyn.algorithms._walk import collect, inward, outward, spread
 from jaxdyn.model import Model
 from jaxdyn.spatial import ArticulatedInertia, RigidInertia, Vec3, dot
@@ -37,17 +43,15 @@ def articulated(
         link = terms[0]
         (R, w, c_v, c_w), a = accelerate((R0, w0, zero, zero), terms)
         inertia = RigidInertia.of(pi).rotate(R)
-        f, n = inertia.wrench(w, zero, zero)
-        if external is not None:
-            f, n = f - Vec3.of(external[:3]), n - Vec3.of(external[3:])
+        wrench = less_external(*inertia.wrench(w, zero, zero), external)
         joint = Joint(R.z, link.turn, link.slide, a, r0 + a)
-        return (R, r0 + a, w), ((joint, inertia), (f, n), (c_v, c_w))
+        return (R, r0 + a, w), ((joint, inertia), wrench, (c_v, c_w))
 
     def gather(children: Any, x: Any) -> Any:  # eqs. 46 and 47
         ((joint, inertia), P, c), stay, tau = x
         M_hat = inertia.articulated() + children[0]
         P = P[0] + children[1][0], P[1] + children[1][1]
-        _, psi, m_hat, M_bar = eliminate(M_hat, joint, stay)
+        psi, m_hat, M_bar = eliminate(M_hat, joint, stay)
         u = tau - joint.along(*P)
         f, n = M_bar.apply(*c)
         P = P[0] + f + psi[0] * u, P[1] + n + psi[1] * u

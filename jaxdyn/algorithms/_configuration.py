@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, UInt32
 
+from jaxdyn.algorithms._compiled import compiled
 from jaxdyn.model import Model, arguments
 from jaxdyn.spatial import Quaternion, Vec3, exp, log, skew
 
@@ -18,6 +19,7 @@ def neutral(model: Model) -> Float[Array, " nq"]:
     return jnp.asarray(q, model.dtype)
 
 
+@compiled()
 def integrate(
     model: Model, q: Float[Array, " nq"], d: Float[Array, " nv"]
 ) -> Float[Array, " nq"]:
@@ -40,6 +42,7 @@ def integrate(
     return result
 
 
+@compiled()
 def difference(
     model: Model, q0: Float[Array, " nq"], q1: Float[Array, " nq"]
 ) -> Float[Array, " nv"]:

@@ -25,47 +25,37 @@ from jaxdyn.spatial import (
 def coriolis(
     model: Model, q: Float[Array, " nq"], qd: Float[Array, " nv"]
 ) -> Float[Array, "nv nv"]:
-    r"""The matrix C(q, qd) of Christoffel symbols: Mdot - 2 C is skew.
+    r"""The matrix C(q, qd) with C qd the velocity forces and Mdot - 2 C skew.
 
-    $$C = N^T (M \dot N + B N), \qquad
-      B_i = \tfrac12 (\tilde\omega I - I \tilde\omega - \widetilde{I \omega})$$
+    $$C = N^T (M \dot N + B N), \quad B_i = \begin{bmatrix} 0 & -\tilde u \\ 0 & Y
+      \end{bmatrix}, \quad u = \omega \times h, \quad
+      Y = \tfrac12 (\tilde\omega I - I \tilde\omega - \widetilde{I \omega})$$
 
     [Shah] eq. 13 with B in the place of Omega M E, whose product with the twist is the
-    same. With this B, which makes Mdot_i - 2 B_i skew for each body, C does not depend
-    on where the twists are taken. Composite bodies by an inward walk, then all pairs of
-    joints, O(n²), as in `composite`.
+    same, but which makes Mdot_i - 2 B_i skew for each body. Composite bodies by an
+    inward walk, then all pairs of joints, O(n²), as in `composite`. Where q are
+    coordinates the entries are the Christoffel symbols of M.
     """
-    t = model.topology
-    joint, v, w = _moving_joints(model, q, qd)
+    t, zero = model.topology, Vec3.zero(q.dtype)
 
     def compose(children: Any, x: Any) -> Any:
-        (joint, da, w), M = x
+        joint, M, w, da = x
         M_c, u_c, Y_c = children
         half = cross_columns(w, M.I.mat()) * 0.5
         Y = half + half.T - skew(M.I @ w * 0.5) + Y_c
         M, u = M + M_c, cross(w, M.h) + u_c
         return _to_parent(M, u, Y, joint.a, da), (M, u, Y)
 
-    da = v - from_parents(t.steps.parent, v, Vec3.zero(q.dtype))
-    M = RigidInertia.of(inertias(model)).rotate(joint.pop("R"))
-    steps = Joint(**joint)
-    zero = Vec3.zero(q.dtype)
-    tip = RigidInertia.zero(q.dtype), zero, Mat3(zero, zero, zero)
-    rows = spread(t.lanes, ((steps, da, w), M))
-    _, kept = inward(t.lanes, compose, tip, rows)
-    composites = collect(t.lanes, kept, t.dof_steps)
-    columns = jax.tree.map(lambda x: x[t.dof_steps], (steps, v, w))
-    return _entries(t.ancestors, composites, *columns)
-
-
-def _moving_joints(model: Model, q: Any, qd: Any) -> tuple[dict, Vec3, Vec3]:
-    """The joints in the world, with the velocities of the frames that carry them."""
-    t = model.topology
     at = motions(model, q, qd)
-    turn, slide = screw(model)
-    a = at.p - from_parents(t.steps.parent, at.p, Vec3.zero(q.dtype))
-    joint = dict(R=at.R, e=at.R.z, turn=turn, slide=slide, a=a, r=at.p)
-    return joint, *jax.tree.map(lambda x: x[t.step_carriers], (at.v, at.w))
+    v, w = jax.tree.map(lambda x: x[t.step_carriers], (at.v, at.w))
+    a, da = (x - from_parents(t.steps.parent, x, zero) for x in (at.p, v))
+    joint = Joint(at.R.z, *screw(model), a, at.p)
+    M = RigidInertia.of(inertias(model)).rotate(at.R)
+    tip = RigidInertia.zero(q.dtype), zero, Mat3(zero, zero, zero)
+    _, kept = inward(t.lanes, compose, tip, spread(t.lanes, (joint, M, w, da)))
+    composites = collect(t.lanes, kept, t.dof_steps)
+    columns = jax.tree.map(lambda x: x[t.dof_steps], (joint, v, w))
+    return _entries(t.ancestors, composites, *columns)
 
 
 def _to_parent(M: RigidInertia, u: Vec3, Y: Mat3, a: Vec3, da: Vec3) -> Any:
@@ -83,10 +73,9 @@ def _entries(above: Any, composites: Any, joint: Joint, v: Vec3, w: Vec3) -> Any
     upper = pairs(joint, f - cross(u, p_w), n + Y @ p_w)
     f, n = M.apply(p_v, p_w)
     dp = Joint(cross(w, joint.e), joint.turn, joint.slide, joint.a, joint.r)
-    zero = f * jnp.zeros((), f.x.dtype)
-    lower = pairs(dp, f, n) + pairs(joint, zero, cross(u, p_v) + Y.T @ p_w)
+    turned = jax.tree.map(lambda x: x[:, None], p_w)
     dv = jax.tree.map(lambda x: x[None] - x[:, None], v)
-    e = jax.tree.map(lambda x: x[:, None], p_w)
-    lower = lower + dot(e, cross(dv, jax.tree.map(lambda x: x[None], f)))
+    f_j, k_j = jax.tree.map(lambda x: x[None], (f, cross(u, p_v) + Y.T @ p_w))
+    lower = pairs(dp, f, n) + dot(turned, k_j + cross(dv, f_j))
     strict = above & ~jnp.eye(above.shape[0], dtype=bool)
     return jnp.where(above, upper, 0) + jnp.where(strict, lower, 0).T

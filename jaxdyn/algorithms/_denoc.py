@@ -7,10 +7,17 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms._bodies import Joint, joints
+from jaxdyn.algorithms._compiled import compiled
 from jaxdyn.algorithms._composite import symmetric_fill
 from jaxdyn.algorithms._factor import Factor, eliminate, factor_of, pivot_terms
 from jaxdyn.algorithms._kinematics import BaseMotion, base_state, move
-from jaxdyn.algorithms._links import inertias, joint_terms, rates, wrenches
+from jaxdyn.algorithms._links import (
+    inertias,
+    joint_terms,
+    less_external,
+    rates,
+    wrenches,
+)
 from jaxdyn.algorithms._noc import layout, natural, propagation
 from jaxdyn.algorithms._walk import Laned, collect, inward, outward, spread
 from jaxdyn.model import Model, arguments
@@ -70,7 +77,7 @@ def denoc_forward(
     def inwards(children: Any, x: Any) -> Any:
         (joint, inertia, w), stay, tau = x
         M_hat = inertia.articulated() + children[0]
-        _, psi, m_hat, M_bar = eliminate(M_hat, joint, stay)
+        psi, m_hat, M_bar = eliminate(M_hat, joint, stay)
         f, n = w[0] + children[1][0], w[1] + children[1][1]
         phi_hat = tau - joint.along(f, n)
         eta = f + psi[0] * phi_hat, n + psi[1] * phi_hat
@@ -93,7 +100,7 @@ def denoc_inertia(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nv nv"]
     $$i_{ij} = p_i^T A_{ji}^T \tilde M_j p_j, \qquad
       \tilde M_j = M_j + \sum_k A_{kj}^T \tilde M_k A_{kj}$$
 
-    [Mohan] eqs. 28 and 29, [Shah] eqs. 13 to 17: the composite masses by an inward
+    [Mohan] eqs. 28 and 29, [Shah] eqs. 13, 16 and 17: the composite masses by an inward
     walk; A_ji p_i are the blocks of N = N_l N_d. O(n²).
     """
     t = model.topology
@@ -114,6 +121,7 @@ def denoc_inertia(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nv nv"]
     return symmetric_fill(t, (N * psi[:, :, None]).sum(axis=1).T)
 
 
+@compiled()
 def denoc_matrices(
     model: Model, q: Float[Array, " nq"]
 ) -> tuple[Float[Array, "twists twists"], Float[Array, "twists nv"]]:
@@ -121,8 +129,9 @@ def denoc_matrices(
 
     The twists t of the bodies are stacked, each [v; w] at its body origin in world
     axes. N_l is block lower triangular with A_ij below its unit diagonal, N_d block
-    diagonal with the columns p_i of each joint: [Mohan] eq. 8c, [Shah] eq. 10. For a
-    tree, A_ij is zero unless body j is on the path from the base to body i.
+    diagonal with the columns p_i of each joint: [Mohan] eq. 8c. For a tree, A_ij is
+    zero unless body j is on the path from the base to body i. ([Shah] eq. 10 cuts the
+    same product by modules instead of bodies.)
     """
     model, q = arguments(model, q=q)
     t = model.topology
@@ -141,10 +150,11 @@ def _forward(
     def twist_rate(parent: Any, joint: Joint, qd: Any, qdd: Any) -> Any:
         w0, dt0 = parent
         p_v, p_w = joint.column(qd)
-        dv, dw = joint.to_child(*dt0)  # A dt0 + (dA/dt) t0 + (dp/dt) qd
+        dv, dw = joint.to_child(*dt0)  # A dt0
+        # (dA/dt) t0, in which the offset changes by w0 x a + p_v, and Omega p qd
         dv = dv + cross(w0, cross(w0, joint.a) + p_v + p_v)
         dw = dw + cross(w0, p_w)
-        if qdd is not None:
+        if qdd is not None:  # p qdd
             dv, dw = dv + joint.column(qdd)[0], dw + joint.column(qdd)[1]
         return w0 + p_w, (dv, dw)
 
@@ -157,9 +167,8 @@ def _forward(
             dv, dw = dv + R @ bias[1], dw + R @ bias[0]
         M = RigidInertia.of(pi).rotate(R)
         f, n = M.wrench(w, dv, dw)  # w = M dt + Omega M E t - w_E
-        if external is not None:
-            f, n = f - Vec3.of(external[:3]), n - Vec3.of(external[3:])
-        return (R, joint.r, w, (dv, dw)), (joint, M, (f, n))
+        wrench = less_external(f, n, external)
+        return (R, joint.r, w, (dv, dw)), (joint, M, wrench)
 
     terms = joint_terms(model, q, qd, qdd), inertias(model), wrenches(model, f_ext)
     R, _, w, dv, dw = base_state(q.dtype, base)

@@ -14,37 +14,9 @@ import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms._factor import Factor, denoc_factor
+from jaxdyn.algorithms._factor import Factor
 from jaxdyn.algorithms._newton_euler import newton_euler
 from jaxdyn.model import Model
-
-
-def solve_inertia(
-    model: Model, q: Float[Array, " nq"], b: Float[Array, " nv"]
-) -> Float[Array, " nv"]:
-    """The solution x of M(q) x = b by the factor U D Uᵀ."""
-    return _solve(model, q, denoc_factor(*jax.lax.stop_gradient((model, q))), b)
-
-
-@jax.custom_jvp
-def _solve(model: Model, q: Any, factor: Factor, b: Any) -> Any:
-    """The solution x of M(q) x = b, with the factor of M(q) in hand."""
-    return factor.solve(b)
-
-
-def _solve_rule(primals: Any, tangents: Any) -> Any:
-    model, q, factor, b = primals
-    x = _solve(*primals)
-
-    def residual(model: Model, q: Any, b: Any) -> Any:  # M x - b
-        still = eqx.tree_at(lambda m: m.gravity, model, jnp.zeros_like(model.gravity))
-        return newton_euler(still, q, jnp.zeros_like(x), x) + model.armature * x - b
-
-    varied = (model, q, b), (tangents[0], tangents[1], tangents[3])
-    return x, -_solve(model, q, factor, _along(residual, *varied))
-
-
-_solve.defjvp(_solve_rule, symbolic_zeros=True)
 
 
 def implicit(forward: Callable, inverse: Callable, *inputs: Any) -> Any:
@@ -61,12 +33,31 @@ def implicit(forward: Callable, inverse: Callable, *inputs: Any) -> Any:
     def rule(primals: Any, tangents: Any) -> Any:
         qdd, factor = accelerations(*primals)
         slope = _along(lambda *inputs: inverse(qdd, *inputs), primals, tangents)
-        dqdd = -_solve(primals[0], primals[1], factor, slope)
-        # the factor is only ever used by `_solve`, which knows how M varies
+        dqdd = -solve_inertia(primals[0], primals[1], factor, slope)
+        # nothing but `solve_inertia` uses the factor, and it knows how M varies
         return (qdd, factor), (dqdd, jax.tree.map(jnp.zeros_like, factor))
 
     accelerations.defjvp(rule, symbolic_zeros=True)
     return accelerations(*inputs)[0]
+
+
+def solve_inertia(
+    model: Model, q: Float[Array, " nq"], factor: Factor, b: Float[Array, " nv"]
+) -> Float[Array, " nv"]:
+    """The solution x of M(q) x = b with the factor of M(q) in hand.
+
+    Its derivatives are those of M(q) x = b, by the recursion for M x; the factor counts
+    as a constant.
+    """
+    still = eqx.tree_at(lambda m: m.gravity, model, jnp.zeros_like(model.gravity))
+
+    def inertia_times(x: Float[Array, " nv"]) -> Float[Array, " nv"]:
+        return newton_euler(still, q, jnp.zeros_like(x), x) + model.armature * x
+
+    def solve(_: Callable, b: Float[Array, " nv"]) -> Float[Array, " nv"]:
+        return factor.solve(b)
+
+    return jax.lax.custom_linear_solve(inertia_times, b, solve, symmetric=True)
 
 
 def _along(function: Callable, primals: Any, tangents: Any) -> Any:

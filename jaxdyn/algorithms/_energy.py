@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxdyn.algorithms._compiled import compiled
 from jaxdyn.algorithms._gibbs_appell import gibbs_terms
 from jaxdyn.algorithms._joint_forces import dissipative_forces, elastic_energy
 from jaxdyn.algorithms._kinematics import BaseMotion, body_motions, forward_kinematics
@@ -37,6 +38,7 @@ class Power(eqx.Module):
     dissipated: Float[Array, ""]
 
 
+@compiled()
 def kinetic_energy(
     model: Model,
     q: Float[Array, " nq"],
@@ -59,6 +61,7 @@ def kinetic_energy(
     return 0.5 * (bodies.sum() + (model.armature * qd**2).sum())
 
 
+@compiled()
 def potential_energy(model: Model, q: Float[Array, " nq"]) -> Float[Array, ""]:
     r"""The energy of gravity and of the springs in the joints.
 
@@ -73,13 +76,15 @@ def potential_energy(model: Model, q: Float[Array, " nq"]) -> Float[Array, ""]:
     return elastic_energy(model, q) - lifted
 
 
+@compiled()
 def lagrangian(
     model: Model, q: Float[Array, " nq"], qd: Float[Array, " nv"]
 ) -> Float[Array, ""]:
-    """Kinetic less potential energy, [Mohan] eq. 12."""
+    """Kinetic less potential energy: its Euler-Lagrange expression is tau."""
     return kinetic_energy(model, q, qd) - potential_energy(model, q)
 
 
+@compiled()
 def gibbs_function(
     model: Model,
     q: Float[Array, " nq"],
@@ -106,6 +111,7 @@ def gibbs_function(
     return gibbs_terms(model.mass, I, ddr, at.w, at.dw).sum()
 
 
+@compiled()
 def power(
     model: Model,
     q: Float[Array, " nq"],
@@ -125,6 +131,7 @@ def power(
     return Power((tau * qd).sum(), external, lost)
 
 
+@compiled()
 def momentum(
     model: Model,
     q: Float[Array, " nq"],
@@ -142,6 +149,7 @@ def momentum(
     return Momentum(linear.array().sum(axis=0), spin.array().sum(axis=0))
 
 
+@compiled()
 def centroidal_momentum_matrix(
     model: Model, q: Float[Array, " nq"]
 ) -> Float[Array, "6 nv"]:

@@ -5,9 +5,11 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Bool, Float
+import numpy as np
+from jaxtyping import Array, Bool, Float, Num
 
 from jaxdyn.algorithms._bodies import Joint, joints, pairs
+from jaxdyn.algorithms._compiled import compiled
 from jaxdyn.algorithms._links import rates
 from jaxdyn.algorithms._walk import Laned, collect, inward, outward, spread
 from jaxdyn.model import Model, Topology
@@ -30,20 +32,30 @@ class Factor(eqx.Module):
     m_hat: Laned
     topology: Topology = eqx.field(static=True)
 
-    def solve(self, b: Float[Array, " nv *columns"]) -> Float[Array, " nv *columns"]:
-        r"""The solution x of M x = b, for one or many right-hand sides as columns.
-
-        $U \hat\varphi = \varphi$, $D \tilde\varphi = \hat\varphi$, $U^T x =
-        \tilde\varphi$: [Shah] eq. 23 and Table 3, [Mohan] section 4, steps A to D.
-        """
-        nv = self.topology.nv
+    def solve(self, b: Num[Array, " nv *columns"]) -> Float[Array, " nv *columns"]:
+        """The solution x of M x = b, for one or many right-hand sides as columns."""
+        b, nv = jnp.asarray(b), self.topology.nv
         if b.ndim not in (1, 2) or b.shape[0] != nv:
             raise ValueError(
                 f"b has shape {b.shape}, expected ({nv},) or ({nv}, columns) for model "
                 f"{self.topology.name!r}."
             )
+        if jnp.issubdtype(b.dtype, jnp.complexfloating):
+            raise ValueError("b is complex, expected real numbers.")
+        own = self.m_hat[0].dtype
+        is_float = jnp.issubdtype(b.dtype, jnp.floating)
+        dtype = np.result_type(own, b.dtype) if is_float else own
+        cast, b = jax.tree.map(lambda x: x.astype(dtype), (self, b))
         if b.ndim == 2:
-            return jax.vmap(self.solve, in_axes=1, out_axes=1)(b)
+            return jax.vmap(cast._solve, in_axes=1, out_axes=1)(b)
+        return cast._solve(b)
+
+    @compiled()
+    def _solve(self, b: Float[Array, " nv"]) -> Float[Array, " nv"]:
+        r"""First U phi_hat = b and D phi_tilde = phi_hat inward, then Uᵀ x = phi_tilde.
+
+        [Shah] eq. 23 and Table 3, [Mohan] section 4, steps A to D.
+        """
         lanes, zero = self.topology.lanes, Vec3.zero(b.dtype)
 
         def eliminate(eta: Any, x: Any) -> Any:  # [Shah] Table 3, step 1
@@ -75,7 +87,7 @@ class Factor(eqx.Module):
 
     @property
     def U(self) -> Float[Array, "nv nv"]:
-        """The unit upper triangular factor, [Mohan] eq. 31, [Shah] eq. 18."""
+        """The unit upper triangular factor, [Shah] eq. 18 for single joints."""
         joint, (f, n) = self._dense((self.joint, self.psi))
         one = jnp.eye(self.topology.nv, dtype=f.x.dtype)
         above = jnp.where(self.topology.ancestors, pairs(joint, f, n), 0)
@@ -123,7 +135,7 @@ def denoc_factor(model: Model, q: Float[Array, " nq"]) -> Factor:
     def inwards(children: ArticulatedInertia, x: Any) -> Any:
         (joint, inertia), stay = x
         M_hat = inertia.articulated() + children
-        _, psi, m_hat, M_bar = eliminate(M_hat, joint, stay)
+        psi, m_hat, M_bar = eliminate(M_hat, joint, stay)
         return M_bar.shift(joint.a), (joint, psi, m_hat)
 
     rows = tuple(zip(joints(model, q), pivot_terms(model), strict=True))
@@ -133,13 +145,13 @@ def denoc_factor(model: Model, q: Float[Array, " nq"]) -> Factor:
 
 def eliminate(
     M_hat: ArticulatedInertia, joint: Joint, stay: Scalar
-) -> tuple[tuple[Vec3, Vec3], tuple[Vec3, Vec3], Scalar, ArticulatedInertia]:
-    """psi_hat, psi, m_hat and M_bar of one joint: its motion is eliminated."""
+) -> tuple[tuple[Vec3, Vec3], Scalar, ArticulatedInertia]:
+    """psi, m_hat and M_bar of one joint: its motion is eliminated."""
     psi_hat = M_hat.apply(*joint.column(1))
     m_hat = joint.along(*psi_hat) + stay
     # divisions, not a product with 1 / m_hat: where psi is 1 it must be 1 exactly
     psi = psi_hat[0] / m_hat, psi_hat[1] / m_hat
-    return psi_hat, psi, m_hat, M_hat.minus_dyad(*psi_hat, *psi)
+    return psi, m_hat, M_hat.minus_dyad(*psi_hat, *psi)
 
 
 def pivot_terms(model: Model) -> Laned:

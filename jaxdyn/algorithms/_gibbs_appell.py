@@ -9,7 +9,13 @@ from jaxtyping import Array, Float
 from jaxdyn.algorithms._bodies import Joint, joints, pairs
 from jaxdyn.algorithms._composite import symmetric_fill
 from jaxdyn.algorithms._kinematics import BaseMotion, base_state, move
-from jaxdyn.algorithms._links import at_last_steps, joint_terms, step_frames, wrenches
+from jaxdyn.algorithms._links import (
+    at_last_steps,
+    joint_terms,
+    less_external,
+    step_frames,
+    wrenches,
+)
 from jaxdyn.algorithms._walk import collect, inward, outward, spread
 from jaxdyn.model import Model
 from jaxdyn.spatial import (
@@ -68,14 +74,13 @@ def gibbs_appell(
         f = (ds + Omega @ r) * body[0]  # eq. 9
         Omega_J = Omega @ similarity(R, Sym3(*body[4:])).mat()
         chi = cross(r, f) + twice_skew_part(Omega_J)  # eq. 10, first terms of eq. 15
-        if external is not None:
-            f, chi = f - Vec3.of(external[:3]), chi - Vec3.of(external[3:])
-        return own, (Joint(R.z, joint[0].turn, joint[0].slide, s, s), f, chi)
+        f, chi = less_external(f, chi, external)
+        return own, (joint[0].turn, joint[0].slide, R.z, s, f, chi)
 
     def inwards(children: Any, x: Any) -> Any:  # step 3: eqs. 14 to 16
-        joint, f, chi = x
+        turn, slide, z, s, f, chi = x
         f, chi = f + children[0], chi + children[1]
-        return joint.to_parent(f, chi), joint.along(f, chi)
+        return (f, chi + cross(s, f)), turn * dot(z, chi) + slide * dot(z, f)
 
     terms = joint_terms(model, q, qd, qdd), euler_tensors(model), wrenches(model, f_ext)
     R, _, w, dv, dw = base_state(q.dtype, base)

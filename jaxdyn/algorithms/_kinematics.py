@@ -9,6 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxdyn.algorithms._compiled import compiled
 from jaxdyn.algorithms._links import (
     Link,
     joint_terms,
@@ -43,20 +44,25 @@ class Accelerations(eqx.Module):
     dw: Float[Array, "n 3"]
 
 
+def _at_rest() -> Float[Array, "3"]:
+    return jnp.zeros(3, jnp.float32)  # the type that yields to every other
+
+
 class BaseMotion(eqx.Module):
     """Motion of the base at the instant it coincides with the world frame.
 
     Attributes:
         v, w: velocity of its origin and angular velocity, in world axes.
-        dv, dw: their rates.
+        dv, dw: their rates. What is left out is zero.
     """
 
-    v: Float[Array, "3"]
-    w: Float[Array, "3"]
-    dv: Float[Array, "3"]
-    dw: Float[Array, "3"]
+    v: Float[Array, "3"] = eqx.field(default_factory=_at_rest)
+    w: Float[Array, "3"] = eqx.field(default_factory=_at_rest)
+    dv: Float[Array, "3"] = eqx.field(default_factory=_at_rest)
+    dw: Float[Array, "3"] = eqx.field(default_factory=_at_rest)
 
 
+@compiled()
 def forward_kinematics(model: Model, q: Float[Array, " nq"]) -> Poses:
     """The pose of every body frame in the world.
 
@@ -68,6 +74,7 @@ def forward_kinematics(model: Model, q: Float[Array, " nq"]) -> Poses:
     return Poses(product(R.array(), jnp.swapaxes(Q, -1, -2)), p.array())
 
 
+@compiled()
 def frame_poses(model: Model, q: Float[Array, " nq"]) -> Poses:
     """The pose in the world of every frame in `model.frame_names`."""
     model, q = arguments(model, q=q)
@@ -79,6 +86,7 @@ def frame_poses(model: Model, q: Float[Array, " nq"]) -> Poses:
     return Poses(product(R, model.frame_R), p + moved)
 
 
+@compiled()
 def body_velocities(
     model: Model,
     q: Float[Array, " nq"],
@@ -88,7 +96,7 @@ def body_velocities(
 ) -> Velocities:
     """The velocity of every body: of its origin and angular, in world axes.
 
-    [Angeles] eqs. 7.25a and 7.33a, for the joint origins: w_i = w_p + e turn qd and
+    [Angeles] eqs. 7.25a, 7.33a, 7.34e, for the joint origins: w_i = w_p + e turn qd and
     v_i = v_p + w_p x a_i + e slide qd, with a_i from the parent's origin.
     """
     model, q, qd, base = arguments(model, q=q, qd=qd, base=base)
@@ -96,6 +104,7 @@ def body_velocities(
     return Velocities(at.v.array(), at.w.array())
 
 
+@compiled()
 def body_accelerations(
     model: Model,
     q: Float[Array, " nq"],
@@ -106,15 +115,16 @@ def body_accelerations(
 ) -> Accelerations:
     """The acceleration of every body: of its origin and angular, without gravity.
 
-    [Angeles] eqs. 7.25b and 7.33b, for the joint origins and every joint: with a from
-    the parent's origin, dw_i = dw_p + w_p x e turn qd + e turn qdd and dv_i = dv_p +
-    dw_p x a + w_p x (w_p x a) + 2 w_p x e slide qd + e slide qdd.
+    [Angeles] eqs. 7.25b, 7.33b, 7.34f, for the joint origins and every joint: with a
+    from the parent's origin, dw_i = dw_p + w_p x e turn qd + e turn qdd and dv_i = dv_p
+    + dw_p x a + w_p x (w_p x a) + 2 w_p x e slide qd + e slide qdd.
     """
     model, q, qd, qdd, base = arguments(model, q=q, qd=qd, qdd=qdd, base=base)
     at = _rows(motions(model, q, qd, qdd, base), model.topology.steps.last)
     return Accelerations(at.dv.array(), at.dw.array())
 
 
+@compiled("body")
 def jacobian(
     model: Model,
     q: Float[Array, " nq"],
@@ -143,6 +153,7 @@ def jacobian(
     return J.at[:, steps.v[support]].set(columns) if support.size else J
 
 
+@compiled("body")
 def jacobian_dot_qd(
     model: Model,
     q: Float[Array, " nq"],
@@ -160,6 +171,7 @@ def jacobian_dot_qd(
     return jnp.concatenate([dv.array(), at.dw.array()])
 
 
+@compiled()
 def center_of_mass(model: Model, q: Float[Array, " nq"]) -> Float[Array, "3"]:
     """The centre of mass of all bodies, in the world; NaN if none has mass."""
     model, q = arguments(model, q=q)

@@ -143,6 +143,15 @@ def wrenches(
     return None if f_ext is None else at_last_steps(model, f_ext)
 
 
+def less_external(
+    f: Vec3, n: Vec3, external: Float[Array, "6"] | None
+) -> tuple[Vec3, Vec3]:
+    """A wrench less the external one, if there is one."""
+    if external is None:
+        return f, n
+    return f - Vec3.of(external[:3]), n - Vec3.of(external[3:])
+
+
 def step_frames(model: Model) -> Float[Array, "steps 3 3"]:
     """For each step the rotation Q from body axes to axes with z along the step."""
     steps, one = model.topology.steps, jnp.eye(3, dtype=model.dtype)

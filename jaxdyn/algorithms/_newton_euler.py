@@ -6,7 +6,12 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms._kinematics import BaseMotion, accelerate, base_state
-from jaxdyn.algorithms._links import inertias, joint_terms, wrenches
+from jaxdyn.algorithms._links import (
+    inertias,
+    joint_terms,
+    less_external,
+    wrenches,
+)
 from jaxdyn.algorithms._walk import Laned, collect, inward, outward, spread
 from jaxdyn.model import Model
 from jaxdyn.spatial import RigidInertia, Vec3, cross, dot
@@ -25,9 +30,9 @@ def newton_euler(
     $$\tau = N^T (M \dot t + \Omega M E t - w^E)$$
 
     Outward and inward recursions, O(n): [Angeles] Algorithms 7.4.1 and 7.4.2, with eqs.
-    7.25, 7.33, 7.38 and 7.44, [Ghosal] eqs. 43 to 45; all vectors in world axes,
-    moments about the link origins instead of the centres of mass. Gravity enters as an
-    upward acceleration of the base. `qdd` None is zero.
+    7.25, 7.33, 7.34, 7.38 to 7.40 and 7.44, [Ghosal] eqs. 43 to 45; all vectors in
+    world axes, moments about the link origins instead of the centres of mass. Gravity
+    enters as an upward acceleration of the base. `qdd` None is zero.
     """
     kept = _recursion(model, q, qd, qdd, f_ext, base)
     tau = tuple(level[0] for level in kept)
@@ -55,15 +60,14 @@ def _recursion(
     """For each step its force and the wrench (f, n) at its origin, laned."""
     lanes = model.topology.lanes
 
-    def motion(parent: Any, x: Any) -> Any:  # eqs. 7.25 and 7.33
+    def motion(parent: Any, x: Any) -> Any:  # eqs. 7.25, 7.33, 7.34, 7.38a and b
         joint, pi, external = x
         (R, w, dv, dw), a = accelerate(parent, joint)
-        f, n = RigidInertia.of(pi).rotate(R).wrench(w, dv, dw)  # eqs. 7.38a and b
-        if external is not None:
-            f, n = f - Vec3.of(external[:3]), n - Vec3.of(external[3:])
+        f, n = RigidInertia.of(pi).rotate(R).wrench(w, dv, dw)
+        f, n = less_external(f, n, external)
         return (R, w, dv, dw), (f, n, R.z, a, joint[0].turn, joint[0].slide)
 
-    def transmit(children: Any, x: Any) -> Any:  # eqs. 7.38c and d, 7.44
+    def transmit(children: Any, x: Any) -> Any:  # eqs. 7.38c and d, 7.39, 7.40
         f, n, e, a, turn, slide = x
         f, n = f + children[0], n + children[1]
         tau = turn * dot(e, n) + slide * dot(e, f)
@@ -71,7 +75,7 @@ def _recursion(
 
     terms = joint_terms(model, q, qd, qdd), inertias(model), wrenches(model, f_ext)
     R, _, w, dv, dw = base_state(q.dtype, base)
-    root = (R, w, dv - Vec3.of(model.gravity), dw)
+    root = (R, w, dv - Vec3.of(model.gravity), dw)  # eq. 7.44
     loads = outward(lanes, motion, root, spread(lanes, terms))
     o = Vec3.zero(q.dtype)
     return inward(lanes, transmit, (o, o), loads)[1]

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxdyn.algorithms._compiled import compiled
 from jaxdyn.algorithms._kinematics import poses
 from jaxdyn.algorithms._links import product, screw, step_frames
 from jaxdyn.algorithms._walk import collect
@@ -54,11 +55,13 @@ def noc(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nv nv"]:
     T = natural(model, at, at.center)
     linear = T[:, :3] * model.mass[:, None, None]
     angular = jnp.matmul(center_inertias(model, at), T[:, 3:], precision="highest")
-    momenta = jnp.concatenate([linear, angular], axis=1).reshape(-1, model.nv)
-    M = jnp.matmul(T.reshape(-1, model.nv).T, momenta, precision="highest")
+    momenta = jnp.concatenate([linear, angular], axis=1)
+    rows = 6 * model.n, model.nv
+    M = jnp.matmul(T.reshape(rows).T, momenta.reshape(rows), precision="highest")
     return 0.5 * (M + M.T)
 
 
+@compiled()
 def natural_complement(
     model: Model, q: Float[Array, " nq"]
 ) -> Float[Array, "twists nv"]:
@@ -70,9 +73,10 @@ def natural_complement(
     """
     model, q = arguments(model, q=q)
     at = layout(model, q)
-    return natural(model, at, at.center).reshape(-1, model.nv)
+    return natural(model, at, at.center).reshape(6 * model.n, model.nv)
 
 
+@compiled()
 def joint_constraints(
     model: Model, q: Float[Array, " nq"]
 ) -> Float[Array, "twists twists"]:

@@ -8,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxdyn.algorithms._compiled import compiled
 from jaxdyn.algorithms._joint_forces import friction_direction, spring_forces
 from jaxdyn.algorithms._kinematics import BaseMotion, Motion, body_motions
 from jaxdyn.algorithms._noc import layout, natural
@@ -18,6 +19,7 @@ _BODY = ("m", "h_x", "h_y", "h_z", "I_xx", "I_xy", "I_xz", "I_yy", "I_yz", "I_zz
 _JOINT = ("armature", "damping", "friction", "stiffness")
 
 
+@compiled()
 def regressor(
     model: Model,
     q: Float[Array, " nq"],
@@ -41,7 +43,7 @@ def regressor(
     bodies = jnp.einsum("icv,ick->vik", N, W, precision="highest")
     joints = [jnp.diag(qdd), jnp.diag(qd), jnp.diag(friction_direction(model, qd))]
     joints.append(_spring_columns(model, q))
-    return jnp.concatenate([bodies.reshape(model.nv, -1), *joints], axis=1)
+    return jnp.concatenate([bodies.reshape(model.nv, 10 * model.n), *joints], axis=1)
 
 
 def dynamic_parameters(model: Model) -> Float[Array, " parameters"]:

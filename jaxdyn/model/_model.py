@@ -141,6 +141,10 @@ class Model(eqx.Module):
         """The same model with all leaves in another floating-point type."""
         return jax.tree.map(lambda leaf: leaf.astype(dtype), self)
 
+    def without_loops(self) -> "Model":
+        """The same tree of bodies without its loops."""
+        return eqx.tree_at(lambda m: m.loops, self, ())
+
     def body(self, body: str | int | np.integer) -> int:
         """The index of a body given by name or index."""
         if isinstance(body, str) and body in self.names:

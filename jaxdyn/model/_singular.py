@@ -1,7 +1,8 @@
 """Joints that no inertia resists: the zero pivots of M = U D Uᵀ, on the host.
 
 Structure decides which pivots are zero whatever q is, so one random configuration shows
-them. All matrices are 6 x 6, linear part first, in the axes of their step.
+them; at a given q others may vanish too. All matrices are 6 x 6, linear part first, in
+the axes of their step.
 """
 
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from dataclasses import dataclass
 
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, Float
 
 from jaxdyn.model._arguments import check_leaves
 from jaxdyn.model._model import Model
@@ -22,8 +24,12 @@ _ROUNDINGS = 100
 _NAMES = {"plane": "axis2", "axis3": "axis x axis2"}
 
 
-def singular_joints(model: Model) -> tuple[str, ...]:
-    """The names of the joints that can move without resistance, whatever q is.
+def singular_joints(
+    model: Model, q: Float[Array, " nq"] | None = None
+) -> tuple[str, ...]:
+    """The names of the joints that can move without resistance.
+
+    At the configuration `q`, or whatever the configuration is.
 
     With such a joint the inertia matrix has no inverse: forward dynamics are not
     finite. It moves no mass or inertia, or only what other joints can hold still, and
@@ -33,7 +39,8 @@ def singular_joints(model: Model) -> tuple[str, ...]:
     """
     check_leaves(model)
     leaves = {key: np.asarray(getattr(model, key), float) for key in LEAVES}
-    factor = _factor(model.topology, leaves, float(jnp.finfo(model.dtype).eps))
+    at = _random_q(model.topology, leaves) if q is None else _checked(model, q)
+    factor = _factor(model.topology, leaves, at, float(jnp.finfo(model.dtype).eps))
     bodies = np.unique(model.topology.steps.body[factor.zero])
     return tuple(model.joint_names[i] for i in bodies)
 
@@ -45,7 +52,8 @@ def check_resistance(topology: Topology, leaves: Mapping[str, np.ndarray]) -> No
     """
     if not any(leaves[key].any() for key in ("mass", "inertia", "armature")):
         return
-    factor = _factor(topology, leaves, float(np.finfo(float).eps))
+    at = _random_q(topology, leaves)
+    factor = _factor(topology, leaves, at, float(np.finfo(float).eps))
     if not factor.zero:
         return
     step = factor.zero[0]
@@ -64,7 +72,7 @@ def check_resistance(topology: Topology, leaves: Mapping[str, np.ndarray]) -> No
 
 @dataclass(frozen=True, eq=False)
 class _Factor:
-    """The elimination of all steps, tips to base, at a random configuration.
+    """The elimination of all steps, tips to base, at one configuration.
 
     Attributes:
         X: for each step the map from its parent's twist to its own, at rest.
@@ -80,7 +88,7 @@ class _Factor:
 
 
 def _factor(
-    topology: Topology, leaves: Mapping[str, np.ndarray], eps: float
+    topology: Topology, leaves: Mapping[str, np.ndarray], q: np.ndarray, eps: float
 ) -> _Factor:
     """The factor of a model whose numbers have the relative rounding `eps`.
 
@@ -90,7 +98,7 @@ def _factor(
     """
     parent, moves = topology.steps.parent, topology.steps.v < topology.nv
     armature = np.append(leaves["armature"], 0.0)[topology.steps.v]
-    X, p = _geometry(topology, leaves)
+    X, p = _geometry(topology, leaves, q)
     M_hat, psi, zero = _inertias(topology, leaves), np.zeros_like(p), []
     S = np.zeros_like(M_hat)
     for i in reversed(range(len(parent))):
@@ -125,21 +133,44 @@ def _partners(topology: Topology, factor: _Factor, step: int) -> list[int]:
     return found
 
 
+def _random_q(topology: Topology, leaves: Mapping[str, np.ndarray]) -> np.ndarray:
+    """A configuration like any other, with displacements that do not dwarf the model.
+
+    Quaternions need not be of unit length.
+    """
+    rng, steps = np.random.default_rng(0), topology.steps
+    q = rng.normal(size=topology.nq)
+    moved = steps.q < topology.nq
+    size = np.where(steps.turn, 1.0, _length(leaves))
+    q[steps.q[moved]] = (rng.uniform(-np.pi, np.pi, len(size)) * size)[moved]
+    q[topology.position_q] *= _length(leaves)
+    return q
+
+
+def _checked(model: Model, q: Float[Array, " nq"]) -> np.ndarray:
+    values = np.asarray(q, float)
+    if values.shape != (model.nq,) or not np.isfinite(values).all():
+        raise ValueError(
+            f"q is {values.tolist()}, expected {model.nq} finite numbers for model "
+            f"{model.name!r}."
+        )
+    return values
+
+
 def _geometry(
-    topology: Topology, leaves: Mapping[str, np.ndarray]
+    topology: Topology, leaves: Mapping[str, np.ndarray], q: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """The maps X and columns p of all steps at a random configuration."""
-    steps, rng = topology.steps, np.random.default_rng(0)
+    """The maps X and columns p of all steps at a configuration."""
+    steps = topology.steps
     e = _directions(leaves)[steps.direction, steps.body]
     slide = np.where(steps.pitched, leaves["pitch"][steps.body], steps.slide)
-    moved = steps.q < topology.nq
-    q = rng.uniform(-np.pi, np.pi, len(e))
-    axis, angle = e.copy(), np.where(moved, steps.turn * q, 0.0)
-    slid = np.where(steps.turn, slide, slide * _length(leaves)) * q
-    a = np.where(moved, slid, 0.0)[:, None] * e
+    coordinate = np.append(q, 0.0)[steps.q]
     turned, free = topology.quaternion_steps, topology.free_steps
-    axis[turned], angle[turned] = _unit(rng.normal(size=(len(turned), 3))), q[turned]
-    a[free] = rng.normal(size=(len(free), 3)) * _length(leaves)
+    axis, angle = e.copy(), steps.turn * coordinate
+    v, w = q[topology.quaternion_q[:, :3]], q[topology.quaternion_q[:, 3]]
+    axis[turned], angle[turned] = _unit(v), 2 * np.arctan2(np.linalg.norm(v, axis=1), w)
+    a = (slide * coordinate)[:, None] * e
+    a[free] = q[topology.position_q]
 
     first = steps.first[:, None]
     R = np.where(first[..., None], leaves["R"][steps.body], np.eye(3))

@@ -43,6 +43,18 @@ def test_a_pivot_that_vanishes_in_one_configuration_names_its_joint():
     b.add_body("pitch", "yaw", joint="revolute", axis=(0, 1, 0), inertial=rod)
     model = b.build()
     assert jd.factor(model, jnp.array([0.0, 0.5])).is_positive
-    with pytest.raises(ValueError, match="pivot of joint 'j_yaw' is 0.0, expected a p"):
-        jd.factor(model, jnp.array([0.0, 0.0]))
+    for upright in (0.0, np.pi):  # sin(pi) is not zero: rounding must not hide it
+        with pytest.raises(ValueError, match="no inertia resists joint 'j_yaw' at the"):
+            jd.factor(model, jnp.array([0.3, upright]))
     assert not jax.jit(jd.factor)(model, jnp.zeros(2)).is_positive
+    with pytest.raises(ValueError, match="q is .*, expected 2 finite numbers"):
+        jd.factor(model, jnp.array([0.0, jnp.nan]))
+
+
+def test_right_hand_sides_of_any_type_are_taken_and_complex_ones_refused():
+    f = jd.factor(jd.robots.puma_560(dtype=jnp.float32), jnp.zeros(6, jnp.float32))
+    assert f.solve(jnp.arange(6)).dtype == jnp.float32
+    assert f.solve(jnp.ones(6, jnp.float32)).dtype == jnp.float32
+    assert f.solve(jnp.ones(6, jnp.float64)).dtype == jnp.float64
+    with pytest.raises(ValueError, match="b is complex, expected real numbers"):
+        f.solve(jnp.ones(6, complex))

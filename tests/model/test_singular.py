@@ -227,7 +227,7 @@ def test_a_massless_body_between_crossed_axes_needs_nothing():
     assert singular_joints(model) == ()
 
 
-@pytest.mark.parametrize("kind", set(JOINT_TYPES) - {"fixed"})
+@pytest.mark.parametrize("kind", sorted(JOINT_TYPES.keys() - {"fixed"}))
 def test_a_kinematic_model_is_accepted_but_its_joints_have_no_inertia(kind):
     options = {"pitch": 0.1} if kind == "helical" else {}
     options |= {"axis2": (1, 0, 0)} if JOINT_TYPES[kind].axes == 2 else {}
