@@ -6,11 +6,13 @@ import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import jax.numpy as jnp
 
 from jaxdyn import robots
 from jaxdyn.algorithms import forward_kinematics, frame_poses, neutral
+from jaxdyn.dynamics import gravity_forces, mass_matrix
 from jaxdyn.io import from_dict, load_mjcf, load_urdf
 from jaxdyn.model import Model
 
@@ -65,6 +67,7 @@ def _info(arguments: argparse.Namespace) -> int:
     for names, places in ((model.names, bodies.p), (model.frame_names, frames.p)):
         for name, p in zip(names, places.tolist(), strict=True):
             print(f"  {name:<16} at ({', '.join(f'{x + 0.0:8.4f}' for x in p)}) m")
+    _print_loads(model, pose)
     if arguments.output is not None:
         from jaxdyn.view import draw  # matplotlib only where a picture is wanted
 
@@ -72,6 +75,19 @@ def _info(arguments: argparse.Namespace) -> int:
         draw(model, pose, arguments.output)
         print(f"picture saved in {arguments.output}")
     return 0
+
+
+def _print_loads(model: Model, pose: Any) -> None:
+    """For each joint coordinate the force that holds it and the inertia it feels."""
+    forces, inertia = (
+        gravity_forces(model, pose),
+        jnp.diagonal(mass_matrix(model, pose)),
+    )
+    print("\nat rest: joint force against gravity, diagonal of the inertia matrix")
+    for i, joint in enumerate(model.joint_names):
+        at = model.v_slice(i)
+        for tau, m in zip(forces[at].tolist(), inertia[at].tolist(), strict=True):
+            print(f"  {joint:<16} {tau + 0.0:12.6f} {m:12.6f}")
 
 
 def _is_negative(word: str) -> bool:

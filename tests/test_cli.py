@@ -1,5 +1,6 @@
 import json
 import math
+import re
 import runpy
 import sys
 
@@ -22,7 +23,9 @@ def test_info_shows_the_robot_and_saves_a_picture(tmp_path, capsys):
         ]
     )
     assert code == 0
-    assert "link6  revolute" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "link6  revolute" in shown
+    assert re.search(r"j_link2 +31\.6398\d* +2\.0889", shown)  # holds its weight
     assert picture.read_bytes()[:4] == b"\x89PNG"
 
 

@@ -1,5 +1,6 @@
 """Every record of the reference files that is an open system, by every method."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -21,11 +22,21 @@ FILES = (
 )
 CASES = {case["model"]["name"]: case for case in cases(*FILES) if "states" in case}
 RECURSIVE = ("denoc", "articulated")
-REPEATING = ("_n2", "_n3", "_n6", "_n12", "_n20", "_n30", "_n40", "_rp", "at_tip")
-ALL = [  # those that repeat others at another size are for `make test-all`
-    pytest.param(name, marks=[pytest.mark.slow] if name.endswith(REPEATING) else [])
+OFTEN = (  # the others repeat these at another size: for `make test-all`
+    "random_serial_n1",
+    "random_serial_n7",
+    "random_tree_n10",
+    "random_spherical_chain",
+    "random_mixed_all_floating",
+    "gripper",
+    "puma_mohan_saha",
+    "puma560",
+)
+ALL = [
+    pytest.param(name, marks=[] if name in OFTEN else [pytest.mark.slow])
     for name in CASES
 ]
+
 
 pytestmark = pytest.mark.reference
 
@@ -173,12 +184,7 @@ def test_recursive_methods_need_no_double_precision_on_the_two_link_arm(
     [
         ("puma_mohan_saha", "model", "trajectory", "tau"),
         ("mata_puma_line", "model", "samples", "tau"),
-        (
-            "mata_puma_line",
-            "model_with_rotor_inertia_armature",
-            "samples",
-            "tau_with_rotor_inertia",
-        ),
+        ("mata_puma_line", "model", "samples", "tau_with_rotor_inertia"),
         ("mata_puma_line_0p1mps", "model", "samples", "tau"),
         ("gripper", "model", "inverse_dynamics", "tau"),
     ],
@@ -187,6 +193,9 @@ def test_torques_along_the_motions_of_the_papers(name, model_key, path, tau_key)
     data = load(name) if "cases" not in load(name) else load(name)["cases"][0]
     models = load("mata_puma_line") if model_key not in data else data
     model = jd.from_dict(models[model_key], check_inertia=False)
+    if "rotor" in tau_key:
+        rotors = jnp.asarray(data["model_with_rotor_inertia_armature"])
+        model = eqx.tree_at(lambda m: m.armature, model, rotors)
     states = [jnp.asarray(data[path][key]) for key in ("q", "qd", "qdd")]
     for method in INVERSE:
         run = jax.vmap(lambda *s, m=method: jd.inverse_dynamics(model, *s, method=m))

@@ -19,7 +19,7 @@ def composite(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nv nv"]:
 
     Composite inertias by an inward walk, O(n); the wrench that accelerates each of them
     along its joint, and its parts along all joints on the path to the base, O(n²): the
-    method of Walker and Orin, cited in [Mata] and [Mohan].
+    method of [Walker].
     """
 
     def compose(children: RigidInertia, x: Any) -> Any:
