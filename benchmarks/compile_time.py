@@ -36,8 +36,18 @@ def import_seconds(package: str) -> float:
     return full - bare
 
 
+def call_seconds(function: Callable, model: jd.Model) -> list[float]:
+    """Seconds of a first and a second call outside of any `jit`."""
+    q, qd, seconds = jd.neutral(model), jnp.zeros(model.nv, model.dtype), []
+    for _ in range(2):
+        start = time.perf_counter()
+        jax.block_until_ready(function(model, q, qd, qd))
+        seconds.append(time.perf_counter() - start)
+    return seconds
+
+
 def main() -> None:
-    """Print import time and the tables of compile times."""
+    """Print import time, time of plain calls and the tables of compile times."""
     functions: dict[str, Callable] = {
         "forward_kinematics": lambda m, q, qd: jd.forward_kinematics(m, q),
         "body_velocities": jd.body_velocities,
@@ -50,6 +60,14 @@ def main() -> None:
     }
     for package in ("jax", "jaxdyn"):
         print(f"import {package}: {import_seconds(package):.2f} s")
+    ways = {
+        "as it is": jd.forward_dynamics,
+        "without its own jit": jd.forward_dynamics.__wrapped__,  # type: ignore
+    }
+    print("\nforward_dynamics outside of jit, seconds of the first and second call")
+    for name, function in ways.items():
+        first, second = call_seconds(function, jd.robots.puma_560())
+        print(f"{name:20}{first:9.2f} {second:9.5f}")
     families: dict[str, Callable[[int], jd.Model]] = {
         "chain": jd.robots.chain,
         "random tree": lambda n: jd.robots.random_tree(0, n),
