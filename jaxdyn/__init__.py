@@ -45,6 +45,9 @@ from jaxdyn.dynamics import factor as factor
 from jaxdyn.dynamics import forward_dynamics as forward_dynamics
 from jaxdyn.dynamics import gravity_forces as gravity_forces
 from jaxdyn.dynamics import inverse_dynamics as inverse_dynamics
+from jaxdyn.dynamics import (
+    inverse_dynamics_derivatives as inverse_dynamics_derivatives,
+)
 from jaxdyn.dynamics import joint_reactions as joint_reactions
 from jaxdyn.dynamics import linearize as linearize
 from jaxdyn.dynamics import mass_matrix as mass_matrix
@@ -71,3 +74,5 @@ from jaxdyn.model import singular_joints as singular_joints
 from jaxdyn.model import to_log_cholesky as to_log_cholesky
 from jaxdyn.model import to_pi as to_pi
 from jaxdyn.model import with_inertial_parameters as with_inertial_parameters
+from jaxdyn.simulate import batched as batched
+from jaxdyn.simulate import rollout as rollout

@@ -23,10 +23,11 @@ from jaxdyn.algorithms import (
     gibbs_appell,
     gibbs_appell_inertia,
     implicit,
-    integrate,
+    inverse_slopes,
     newton_euler,
     noc,
     passive_forces,
+    solve_inertia,
     transmitted_wrenches,
     turning_rate,
 )
@@ -185,7 +186,7 @@ def forward_dynamics(
     given = dict(q=q, qd=qd, tau=tau, f_ext=f_ext, base=base)
     forward = _choose("forward_dynamics", method, FORWARD)
     _check_open(model)
-    return implicit(forward, _residual, *arguments(model, **given))
+    return implicit(forward, _residual, *arguments(model, **given))[0]
 
 
 @compiled()
@@ -204,18 +205,37 @@ def linearize(
     tangent step of q as in `integrate`, dqd a change of qd. The external wrenches keep
     their components in world axes.
     """
-    given = dict(q=q, qd=qd, tau=tau, f_ext=f_ext, base=base)
-    model, q, qd, tau, f_ext, base = arguments(model, **given)
-    nv, step = model.nv, jnp.zeros(model.nv, q.dtype)
+    _check_open(model)
+    inputs = arguments(model, q=q, qd=qd, tau=tau, f_ext=f_ext, base=base)
+    model, q, qd, tau, f_ext, base = inputs
+    qdd, factor = implicit(FORWARD["denoc"], _residual, *inputs)
+    by_q, by_qd, _ = inverse_slopes(model, q, qd, qdd, f_ext, base)
+    one, none = jnp.eye(model.nv, dtype=q.dtype), jnp.zeros_like(by_q)
+    columns = jnp.concatenate([-by_q, -by_qd, one], axis=1)
+    solved = solve_inertia(model, q, factor, columns)
+    by_state, by_tau = solved[:, : 2 * model.nv], solved[:, 2 * model.nv :]
+    above = jnp.concatenate([-turning_rate(model, qd), one], axis=1)
+    return jnp.concatenate([above, by_state]), jnp.concatenate([none, by_tau])
 
-    def accelerations(d: Any, qd: Any) -> Any:
-        moved = integrate(model, q, d)
-        return forward_dynamics(model, moved, qd, tau, f_ext=f_ext, base=base)
 
-    by_q, by_qd = jax.jacfwd(accelerations, (0, 1))(step, qd)
-    one, none = jnp.eye(nv, dtype=q.dtype), jnp.zeros((nv, nv), q.dtype)
-    A = jnp.block([[-turning_rate(model, qd), one], [by_q, by_qd]])
-    return A, jnp.concatenate([none, denoc_factor(model, q).inverse()])
+@compiled()
+def inverse_dynamics_derivatives(
+    model: Model,
+    q: Float[Array, " nq"],
+    qd: Float[Array, " nv"],
+    qdd: Float[Array, " nv"],
+    *,
+    f_ext: Float[Array, "n 6"] | None = None,
+    base: BaseMotion | None = None,
+) -> tuple[Float[Array, "nv nv"], Float[Array, "nv nv"], Float[Array, "nv nv"]]:
+    """The derivatives of `inverse_dynamics` by q, qd and qdd; the last is M(q).
+
+    Those by q are along tangent steps, as in `integrate`. In closed form, O(n²). The
+    external wrenches keep their components in world axes. The loops of the model are
+    cut.
+    """
+    given = dict(q=q, qd=qd, qdd=qdd, f_ext=f_ext, base=base)
+    return inverse_slopes(*arguments(model, **given))
 
 
 @compiled()

@@ -16,6 +16,7 @@ from jaxdyn.algorithms._denoc import denoc_forward as denoc_forward
 from jaxdyn.algorithms._denoc import denoc_inertia as denoc_inertia
 from jaxdyn.algorithms._denoc import denoc_matrices as denoc_matrices
 from jaxdyn.algorithms._derivatives import implicit as implicit
+from jaxdyn.algorithms._derivatives import solve_inertia as solve_inertia
 from jaxdyn.algorithms._energy import Momentum as Momentum
 from jaxdyn.algorithms._energy import Power as Power
 from jaxdyn.algorithms._energy import (
@@ -51,3 +52,4 @@ from jaxdyn.algorithms._noc import noc as noc
 from jaxdyn.algorithms._regressor import dynamic_parameters as dynamic_parameters
 from jaxdyn.algorithms._regressor import parameter_names as parameter_names
 from jaxdyn.algorithms._regressor import regressor as regressor
+from jaxdyn.algorithms._slopes import inverse_slopes as inverse_slopes

@@ -4,12 +4,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import jax
+import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms._kinematics import move
 from jaxdyn.algorithms._links import inertias, links
+from jaxdyn.algorithms._rows import take
 from jaxdyn.algorithms._walk import Laned, outward, spread
-from jaxdyn.model import Model
+from jaxdyn.model import Model, Topology
 from jaxdyn.spatial import Mat3, RigidInertia, Scalar, Vec3, cross, dot
 
 
@@ -62,15 +65,40 @@ def joints(model: Model, q: Float[Array, " nq"]) -> Laned:
     return outward(lanes, place, root, rows)
 
 
-def pairs(joint: Joint, f: Vec3, n: Vec3) -> Scalar:
-    """For joints i (rows) and wrenches j at their joints: p_iᵀ A_{ji}ᵀ [f_j; n_j]."""
+def pairs(
+    topology: Topology, column: tuple[Vec3, Vec3], r: Vec3, f: Vec3, n: Vec3
+) -> Scalar:
+    """p_iᵀ A_{ji}ᵀ [f_j; n_j] for all pairs of joints, i on the path to j.
 
-    def rows(v: Vec3) -> Vec3:
-        return Vec3(v.x[:, None], v.y[:, None], v.z[:, None])
+    Args:
+        column: the columns p of all joints.
+        r: where the joints are.
+        f, n: wrenches at the joints.
+    """
+    i, j = topology.pairs
+    (p_v, p_w), r_i = take((column, r), i)
+    f, n, r_j = take((f, n, r), j)
+    return dot(p_v, f) + dot(p_w, n + cross(r_j - r_i, f))
 
-    def columns(v: Vec3) -> Vec3:
-        return Vec3(v.x[None], v.y[None], v.z[None])
 
-    e, f, n = rows(joint.e), columns(f), columns(n)
-    n = n + cross(columns(joint.r) - rows(joint.r), f)
-    return joint.slide[:, None] * dot(e, f) + joint.turn[:, None] * dot(e, n)
+def filled(topology: Topology, upper: Scalar, lower: Scalar | None = None) -> Scalar:
+    """The matrix with the entries `upper` at (i, j) and `lower` at (j, i) of all pairs.
+
+    Joints on different branches do not meet: their entries are zero, and so are all
+    below the diagonal without `lower`. On the diagonal counts `upper`.
+    """
+    i, j = topology.pairs
+    place = np.full((topology.nv, topology.nv), 2 * len(i))
+    if lower is not None:
+        place[j, i] = len(i) + np.arange(len(i))
+        upper = jnp.concatenate([upper, lower])
+    place[i, j] = np.arange(len(i))
+    return take(upper, place, stored=True)
+
+
+def mirrored(topology: Topology, upper: Scalar) -> Scalar:
+    """The symmetric matrix with the entries `upper` at (i, j) and (j, i)."""
+    i, j = topology.pairs
+    place = np.full((topology.nv, topology.nv), len(i))
+    place[i, j] = place[j, i] = np.arange(len(i))
+    return take(upper, place, stored=True)

@@ -2,12 +2,11 @@
 
 from typing import Any
 
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms._bodies import joints, pairs
+from jaxdyn.algorithms._bodies import joints, mirrored, pairs
 from jaxdyn.algorithms._walk import collect, inward
-from jaxdyn.model import Model, Topology
+from jaxdyn.model import Model
 from jaxdyn.spatial import RigidInertia
 
 
@@ -25,21 +24,11 @@ def composite(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nv nv"]:
     def compose(children: RigidInertia, x: Any) -> Any:
         joint, inertia = x
         M = inertia + children
-        return M.shift(joint.a), (joint, M.apply(*joint.column(1)))
+        p = joint.column(1)
+        return M.shift(joint.a), (p, joint.r, M.apply(*p))
 
     t = model.topology
     tip = RigidInertia.zero(q.dtype)
     _, kept = inward(t.lanes, compose, tip, joints(model, q))
-    joint, (f, n) = collect(t.lanes, kept, t.dof_steps)
-    return symmetric_fill(t, pairs(joint, f, n))
-
-
-def symmetric_fill(
-    topology: Topology, upper: Float[Array, "nv nv"]
-) -> Float[Array, "nv nv"]:
-    """The symmetric matrix whose entries for i on the path to j are those given.
-
-    Joints on different branches do not meet: their entries are zero.
-    """
-    upper = jnp.where(topology.ancestors, upper, 0)
-    return upper + upper.T * (1 - jnp.eye(topology.nv, dtype=upper.dtype))
+    column, r, (f, n) = collect(t.lanes, kept, t.dof_steps)
+    return mirrored(t, pairs(t, column, r, f, n))

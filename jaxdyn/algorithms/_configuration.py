@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, UInt32
 
 from jaxdyn.algorithms._compiled import compiled
+from jaxdyn.algorithms._rows import exchange, put, take
 from jaxdyn.model import Model, arguments
 from jaxdyn.spatial import Quaternion, Vec3, exp, log, skew
 
@@ -30,15 +31,14 @@ def integrate(
     """
     model, q, d = arguments(model, q=q, d=d)
     t = model.topology
-    result = q.at[t.plain_q].add(d[t.plain_v])
+    result = q + put(take(d, t.plain_v), t.plain_q, model.nq)
     if t.quaternion_q.size:
-        turned = Quaternion.of(q[t.quaternion_q]).unit() @ exp(
-            Vec3.of(d[t.quaternion_v])
-        )
-        result = result.at[t.quaternion_q].set(turned.unit().array())
+        step = exp(Vec3.of(take(d, t.quaternion_v)))
+        turned = Quaternion.of(take(q, t.quaternion_q)).unit() @ step
+        result = exchange(result, t.quaternion_q, turned.unit().array())
     if t.position_q.size:
-        moved = _free_rotation(model, q) @ Vec3.of(d[t.position_v])
-        result = result.at[t.position_q].add(moved.array())
+        moved = _free_rotation(model, q) @ Vec3.of(take(d, t.position_v))
+        result = result + put(moved.array(), t.position_q, model.nq)
     return result
 
 
@@ -49,14 +49,13 @@ def difference(
     """The shortest tangent step from `q0` to `q1`, the inverse of `integrate`."""
     model, q0, q1 = arguments(model, q0=q0, q1=q1)
     t = model.topology
-    d = jnp.zeros(model.nv, q0.dtype)
-    d = d.at[t.plain_v].set(q1[t.plain_q] - q0[t.plain_q])
+    d = put(take(q1 - q0, t.plain_q), t.plain_v, model.nv)
     if t.quaternion_q.size:
-        a, b = (Quaternion.of(q[t.quaternion_q]).unit() for q in (q0, q1))
-        d = d.at[t.quaternion_v].set(log(a.T @ b).array())
+        a, b = (Quaternion.of(take(q, t.quaternion_q)).unit() for q in (q0, q1))
+        d = d + put(log(a.T @ b).array(), t.quaternion_v, model.nv)
     if t.position_q.size:
-        moved = _free_rotation(model, q0).T @ Vec3.of((q1 - q0)[t.position_q])
-        d = d.at[t.position_v].set(moved.array())
+        moved = _free_rotation(model, q0).T @ Vec3.of(take(q1 - q0, t.position_q))
+        d = d + put(moved.array(), t.position_v, model.nv)
     return d
 
 
@@ -87,7 +86,7 @@ def random_configuration(
 
 def _free_rotation(model: Model, q: Any) -> Any:
     """The rotation of each free joint from its joint frame to the body."""
-    return Quaternion.of(q[model.topology.free_quaternion_q]).unit().matrix()
+    return Quaternion.of(take(q, model.topology.free_quaternion_q)).unit().matrix()
 
 
 def turning_rate(model: Model, qd: Float[Array, " nv"]) -> Float[Array, "nv nv"]:

@@ -2,15 +2,14 @@
 
 from typing import Any
 
-import jax
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms._bodies import Joint, pairs
+from jaxdyn.algorithms._bodies import Joint, filled, pairs
 from jaxdyn.algorithms._kinematics import motions
 from jaxdyn.algorithms._links import inertias, screw
+from jaxdyn.algorithms._rows import take
 from jaxdyn.algorithms._walk import collect, from_parents, inward, spread
-from jaxdyn.model import Model
+from jaxdyn.model import Model, Topology
 from jaxdyn.spatial import (
     Mat3,
     RigidInertia,
@@ -47,15 +46,15 @@ def coriolis(
         return _to_parent(M, u, Y, joint.a, da), (M, u, Y)
 
     at = motions(model, q, qd)
-    v, w = jax.tree.map(lambda x: x[t.step_carriers], (at.v, at.w))
+    v, w = take((at.v, at.w), t.step_carriers)
     a, da = (x - from_parents(t.steps.parent, x, zero) for x in (at.p, v))
     joint = Joint(at.R.z, *screw(model), a, at.p)
     M = RigidInertia.of(inertias(model)).rotate(at.R)
     tip = RigidInertia.zero(q.dtype), zero, Mat3(zero, zero, zero)
     _, kept = inward(t.lanes, compose, tip, spread(t.lanes, (joint, M, w, da)))
     composites = collect(t.lanes, kept, t.dof_steps)
-    columns = jax.tree.map(lambda x: x[t.dof_steps], (joint, v, w))
-    return _entries(t.ancestors, composites, *columns)
+    columns = take((joint, v, w), t.dof_steps)
+    return _entries(t, composites, *columns)
 
 
 def _to_parent(M: RigidInertia, u: Vec3, Y: Mat3, a: Vec3, da: Vec3) -> Any:
@@ -65,17 +64,15 @@ def _to_parent(M: RigidInertia, u: Vec3, Y: Mat3, a: Vec3, da: Vec3) -> Any:
     return M.shift(a), u_moved, Y
 
 
-def _entries(above: Any, composites: Any, joint: Joint, v: Vec3, w: Vec3) -> Any:
+def _entries(t: Topology, composites: Any, joint: Joint, v: Vec3, w: Vec3) -> Any:
     """All entries: C_ij with i on the path to j, and C_ji."""
     M, u, Y = composites
     p_v, p_w = joint.column(1)
     f, n = M.apply(cross(w, p_v), cross(w, p_w))
-    upper = pairs(joint, f - cross(u, p_w), n + Y @ p_w)
+    upper = pairs(t, (p_v, p_w), joint.r, f - cross(u, p_w), n + Y @ p_w)
     f, n = M.apply(p_v, p_w)
-    dp = Joint(cross(w, joint.e), joint.turn, joint.slide, joint.a, joint.r)
-    turned = jax.tree.map(lambda x: x[:, None], p_w)
-    dv = jax.tree.map(lambda x: x[None] - x[:, None], v)
-    f_j, k_j = jax.tree.map(lambda x: x[None], (f, cross(u, p_v) + Y.T @ p_w))
-    lower = pairs(dp, f, n) + dot(turned, k_j + cross(dv, f_j))
-    strict = above & ~jnp.eye(above.shape[0], dtype=bool)
-    return jnp.where(above, upper, 0) + jnp.where(strict, lower, 0).T
+    dp = cross(w, p_v), cross(w, p_w)
+    turned, v_i = take((p_w, v), t.pairs[0])
+    k_j, f_j, v_j = take((cross(u, p_v) + Y.T @ p_w, f, v), t.pairs[1])
+    lower = pairs(t, dp, joint.r, f, n) + dot(turned, k_j + cross(v_j - v_i, f_j))
+    return filled(t, upper, lower)

@@ -6,9 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms._bodies import Joint, joints
+from jaxdyn.algorithms._bodies import Joint, joints, mirrored
 from jaxdyn.algorithms._compiled import compiled
-from jaxdyn.algorithms._composite import symmetric_fill
 from jaxdyn.algorithms._factor import Factor, eliminate, factor_of, pivot_terms
 from jaxdyn.algorithms._kinematics import BaseMotion, base_state, move
 from jaxdyn.algorithms._links import (
@@ -19,6 +18,7 @@ from jaxdyn.algorithms._links import (
     wrenches,
 )
 from jaxdyn.algorithms._noc import layout, natural, propagation
+from jaxdyn.algorithms._rows import take
 from jaxdyn.algorithms._walk import Laned, collect, inward, outward, spread
 from jaxdyn.model import Model, arguments
 from jaxdyn.spatial import ArticulatedInertia, RigidInertia, Vec3, cross
@@ -113,12 +113,14 @@ def denoc_inertia(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nv nv"]
     _, kept = inward(t.lanes, compose, tip, joints(model, q))
     body = t.steps.body[t.dof_steps]
     at = layout(model, q)
-    N = natural(model, at, at.origin)[body]  # [j, :, i]: A_ji p_i
+    N = take(natural(model, at, at.origin), body)  # [j, :, i]: A_ji p_i
     M = collect(t.lanes, kept, t.steps.last[body])
     p = jnp.diagonal(N, axis1=0, axis2=2).T
     psi = M.apply(Vec3.of(p[:, :3]), Vec3.of(p[:, 3:]))
     psi = jnp.concatenate([psi[0].array(), psi[1].array()], axis=-1)
-    return symmetric_fill(t, (N * psi[:, :, None]).sum(axis=1).T)
+    i, j = t.pairs
+    entries = (N * psi[:, :, None]).sum(axis=1).ravel()
+    return mirrored(t, take(entries, j * t.nv + i))
 
 
 @compiled()

@@ -20,9 +20,10 @@ from jaxdyn.model import Model
 
 
 def implicit(forward: Callable, inverse: Callable, *inputs: Any) -> Any:
-    """The accelerations that forward(*inputs) returns, with derivatives of `inverse`.
+    """What forward(*inputs) returns, with derivatives of `inverse`.
 
-    `forward` returns them with the factor of the inertia matrix; `inputs` start with
+    That are the accelerations and the factor of the inertia matrix, which counts as a
+    constant: use it by `solve_inertia`, which knows how M varies. `inputs` start with
     the model and q; inverse(qdd, *inputs) is zero at the result.
     """
 
@@ -34,16 +35,18 @@ def implicit(forward: Callable, inverse: Callable, *inputs: Any) -> Any:
         qdd, factor = accelerations(*primals)
         slope = _along(lambda *inputs: inverse(qdd, *inputs), primals, tangents)
         dqdd = -solve_inertia(primals[0], primals[1], factor, slope)
-        # nothing but `solve_inertia` uses the factor, and it knows how M varies
         return (qdd, factor), (dqdd, jax.tree.map(jnp.zeros_like, factor))
 
     accelerations.defjvp(rule, symbolic_zeros=True)
-    return accelerations(*inputs)[0]
+    return accelerations(*inputs)
 
 
 def solve_inertia(
-    model: Model, q: Float[Array, " nq"], factor: Factor, b: Float[Array, " nv"]
-) -> Float[Array, " nv"]:
+    model: Model,
+    q: Float[Array, " nq"],
+    factor: Factor,
+    b: Float[Array, " nv *columns"],
+) -> Float[Array, " nv *columns"]:
     """The solution x of M(q) x = b with the factor of M(q) in hand.
 
     Its derivatives are those of M(q) x = b, by the recursion for M x; the factor counts
@@ -51,10 +54,12 @@ def solve_inertia(
     """
     still = eqx.tree_at(lambda m: m.gravity, model, jnp.zeros_like(model.gravity))
 
-    def inertia_times(x: Float[Array, " nv"]) -> Float[Array, " nv"]:
+    def inertia_times(x: Float[Array, " nv *columns"]) -> Float[Array, " nv *columns"]:
+        if x.ndim == 2:
+            return jax.vmap(inertia_times, in_axes=1, out_axes=1)(x)
         return newton_euler(still, q, jnp.zeros_like(x), x) + model.armature * x
 
-    def solve(_: Callable, b: Float[Array, " nv"]) -> Float[Array, " nv"]:
+    def solve(_: Callable, b: Float[Array, " nv *columns"]) -> Any:
         return factor.solve(b)
 
     return jax.lax.custom_linear_solve(inertia_times, b, solve, symmetric=True)

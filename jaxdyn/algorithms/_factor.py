@@ -6,14 +6,17 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax import lax
 from jaxtyping import Array, Bool, Float, Num
 
-from jaxdyn.algorithms._bodies import Joint, joints, pairs
+from jaxdyn.algorithms._bodies import Joint, filled, joints, pairs
 from jaxdyn.algorithms._compiled import compiled
 from jaxdyn.algorithms._links import rates
 from jaxdyn.algorithms._walk import Laned, collect, inward, outward, spread
 from jaxdyn.model import Model, Topology
 from jaxdyn.spatial import ArticulatedInertia, Scalar, Vec3, dot
+
+DENSE = 64  # joints up to which many columns are solved with U as a matrix
 
 
 class Factor(eqx.Module):
@@ -46,9 +49,7 @@ class Factor(eqx.Module):
         is_float = jnp.issubdtype(b.dtype, jnp.floating)
         dtype = np.result_type(own, b.dtype) if is_float else own
         cast, b = jax.tree.map(lambda x: x.astype(dtype), (self, b))
-        if b.ndim == 2:
-            return jax.vmap(cast._solve, in_axes=1, out_axes=1)(b)
-        return cast._solve(b)
+        return cast._solve(b) if b.ndim == 1 else cast._solve_columns(b)
 
     @compiled()
     def _solve(self, b: Float[Array, " nv"]) -> Float[Array, " nv"]:
@@ -69,6 +70,27 @@ class Factor(eqx.Module):
         _, phi_tilde = inward(lanes, eliminate, (zero, zero), rows)
         return self.substitute(phi_tilde)
 
+    @compiled()
+    def _solve_columns(
+        self, b: Float[Array, "nv columns"]
+    ) -> Float[Array, "nv columns"]:
+        """The same for all columns at once: for small systems with U as a matrix.
+
+        One column after the other takes O(n) steps each, with U it is O(n²) products
+        but in long rows: three times faster for 7 joints.
+        """
+        if self.topology.nv > DENSE:
+            return jax.vmap(self._solve, in_axes=1, out_axes=1)(b)
+        above = self.U - jnp.eye(self.topology.nv, dtype=b.dtype)
+        k = jnp.arange(self.topology.nv)
+
+        def remove(x: Any, row: Any) -> Any:
+            factors, k = row
+            return x - factors[:, None] * lax.dynamic_index_in_dim(x, k), None
+
+        x, _ = lax.scan(remove, b, (above.T, k), reverse=True)
+        return lax.scan(remove, x / self.D[:, None], (above, k))[0]
+
     def substitute(self, phi_tilde: Laned) -> Float[Array, " nv"]:
         r"""The solution x of $U^T x = \tilde\varphi$: [Shah] Table 3, step 2."""
 
@@ -88,9 +110,10 @@ class Factor(eqx.Module):
     @property
     def U(self) -> Float[Array, "nv nv"]:
         """The unit upper triangular factor, [Shah] eq. 18 for single joints."""
+        t = self.topology
         joint, (f, n) = self._dense((self.joint, self.psi))
-        one = jnp.eye(self.topology.nv, dtype=f.x.dtype)
-        above = jnp.where(self.topology.ancestors, pairs(joint, f, n), 0)
+        above = filled(t, pairs(t, joint.column(1), joint.r, f, n))
+        one = jnp.eye(t.nv, dtype=f.x.dtype)
         return above * (1 - one) + one
 
     @property

@@ -6,8 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms._bodies import Joint, joints, pairs
-from jaxdyn.algorithms._composite import symmetric_fill
+from jaxdyn.algorithms._bodies import Joint, joints, mirrored, pairs
 from jaxdyn.algorithms._kinematics import BaseMotion, base_state, move
 from jaxdyn.algorithms._links import (
     at_last_steps,
@@ -16,6 +15,7 @@ from jaxdyn.algorithms._links import (
     step_frames,
     wrenches,
 )
+from jaxdyn.algorithms._rows import take
 from jaxdyn.algorithms._walk import collect, inward, outward, spread
 from jaxdyn.model import Model
 from jaxdyn.spatial import (
@@ -112,16 +112,16 @@ def gibbs_appell_inertia(model: Model, q: Float[Array, " nq"]) -> Float[Array, "
         M, phi, Psi = body.m + children[0], body.h + children[1], body.I + children[2]
         f = cross(joint.e, phi) * joint.turn + joint.e * (M * joint.slide)
         n = (Psi @ joint.e) * joint.turn + cross(phi, joint.e) * joint.slide
-        return hand(M, phi, Psi, joint.a), (joint, f, n)
+        return hand(M, phi, Psi, joint.a), (joint.column(1), joint.r, f, n)
 
     tip = jnp.zeros((), q.dtype), Vec3.zero(q.dtype), Sym3.zero(q.dtype)
     _, kept = inward(t.lanes, compose, tip, joints(model, q))
-    return symmetric_fill(t, pairs(*collect(t.lanes, kept, t.dof_steps)))
+    return mirrored(t, pairs(t, *collect(t.lanes, kept, t.dof_steps)))
 
 
 def euler_tensors(model: Model) -> Float[Array, "steps 10"]:
     """Mass, centre of mass and Euler's tensor J about it, [Mata] eq. 11, by step."""
-    Q = Mat3.of(step_frames(model)[model.topology.steps.last])
+    Q = Mat3.of(take(step_frames(model), model.topology.steps.last))
     I = Sym3.of(model.inertia)
     half = 0.5 * (I.xx + I.yy + I.zz)
     J = similarity(Q.T, Sym3.diagonal(half) - I)

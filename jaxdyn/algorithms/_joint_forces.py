@@ -23,6 +23,8 @@ def elastic_energy(model: Model, q: Float[Array, " nq"]) -> Float[Array, ""]:
 
 def spring_forces(model: Model, q: Float[Array, " nq"]) -> Float[Array, " nv"]:
     """The gradient of the elastic energy along tangent steps."""
+    if not model.topology.quaternion_bodies.size:
+        return model.stiffness * difference(model, model.rest, q)
 
     def energy(d: Float[Array, " nv"]) -> Float[Array, ""]:
         return elastic_energy(model, integrate(model, q, d))

@@ -18,7 +18,8 @@ from jaxdyn.algorithms._links import (
     screw,
     step_frames,
 )
-from jaxdyn.algorithms._walk import collect, outward, spread
+from jaxdyn.algorithms._rows import put, take
+from jaxdyn.algorithms._walk import collect, from_parents, outward, spread
 from jaxdyn.model import Model, arguments
 from jaxdyn.spatial import Mat3, Vec3, cross, turn_z
 
@@ -70,7 +71,7 @@ def forward_kinematics(model: Model, q: Float[Array, " nq"]) -> Poses:
     """
     model, q = arguments(model, q=q)
     R, p = collect(model.topology.lanes, poses(model, q), model.topology.steps.last)
-    Q = step_frames(model)[model.topology.steps.last]
+    Q = take(step_frames(model), model.topology.steps.last)
     return Poses(product(R.array(), jnp.swapaxes(Q, -1, -2)), p.array())
 
 
@@ -79,9 +80,9 @@ def frame_poses(model: Model, q: Float[Array, " nq"]) -> Poses:
     """The pose in the world of every frame in `model.frame_names`."""
     model, q = arguments(model, q=q)
     bodies = forward_kinematics(model, q)
-    at = np.array(model.frame_bodies, int)  # -1, the world, is the row appended here
-    R = jnp.concatenate([bodies.R, jnp.eye(3, dtype=q.dtype)[None]])[at]
-    p = jnp.concatenate([bodies.p, jnp.zeros((1, 3), q.dtype)])[at]
+    world = jnp.eye(3, dtype=q.dtype), jnp.zeros(3, q.dtype)
+    at = np.array(model.frame_bodies, int)  # -1 is the world
+    R, p = from_parents(at, (bodies.R, bodies.p), world)
     moved = product(R, model.frame_p[..., None])[..., 0]
     return Poses(product(R, model.frame_R), p + moved)
 
@@ -100,7 +101,7 @@ def body_velocities(
     v_i = v_p + w_p x a_i + e slide qd, with a_i from the parent's origin.
     """
     model, q, qd, base = arguments(model, q=q, qd=qd, base=base)
-    at = _rows(motions(model, q, qd, None, base), model.topology.steps.last)
+    at = take(motions(model, q, qd, None, base), model.topology.steps.last)
     return Velocities(at.v.array(), at.w.array())
 
 
@@ -120,7 +121,7 @@ def body_accelerations(
     + dw_p x a + w_p x (w_p x a) + 2 w_p x e slide qd + e slide qdd.
     """
     model, q, qd, qdd, base = arguments(model, q=q, qd=qd, qdd=qdd, base=base)
-    at = _rows(motions(model, q, qd, qdd, base), model.topology.steps.last)
+    at = take(motions(model, q, qd, qdd, base), model.topology.steps.last)
     return Accelerations(at.dv.array(), at.dw.array())
 
 
@@ -144,13 +145,13 @@ def jacobian(
     steps, support = model.topology.steps, model.topology.support(i)
     support = support[steps.v[support] < model.nv]  # without fixed joints
     R, p = collect(model.topology.lanes, poses(model, q))
-    screws, axes, origins = _rows((screw(model), R.z, p), support)
-    lever = _rows(p, steps.last[i]) + _rows(R, steps.last[i]) @ c - origins
+    screws, axes, origins = take((screw(model), R.z, p), support)
+    R, p = jax.tree.map(lambda x: x[steps.last[i]], (R, p))
+    lever = p + R @ c - origins
     angular = axes * screws[0]
     linear = axes * screws[1] + cross(angular, lever)
-    columns = jnp.concatenate([linear.array(), angular.array()], axis=-1).T
-    J = jnp.zeros((6, model.nv), q.dtype)
-    return J.at[:, steps.v[support]].set(columns) if support.size else J
+    rows = jnp.concatenate([linear.array(), angular.array()], axis=-1)
+    return put(rows, steps.v[support], model.nv).T
 
 
 @compiled("body")
@@ -165,7 +166,8 @@ def jacobian_dot_qd(
     at = jnp.zeros(3, model.dtype) if point is None else point
     model, q, qd, at = arguments(model, q=q, qd=qd, point=at)
     i, c = _attachment(model, body, at)
-    at = _rows(motions(model, q, qd), model.topology.steps.last[i])
+    last = model.topology.steps.last[i]
+    at = jax.tree.map(lambda x: x[last], motions(model, q, qd))
     r = at.R @ c
     dv = at.dv + cross(at.dw, r) + cross(at.w, cross(at.w, r))
     return jnp.concatenate([dv.array(), at.dw.array()])
@@ -272,8 +274,8 @@ def body_motions(
 ) -> Motion:
     """The motion of every body, gravity not included; axes are those of the body."""
     last = model.topology.steps.last
-    at = _rows(motions(model, q, qd, qdd, base), last)
-    Q = jnp.swapaxes(step_frames(model)[last], -1, -2)
+    at = take(motions(model, q, qd, qdd, base), last)
+    Q = jnp.swapaxes(take(step_frames(model), last), -1, -2)
     return replace(at, R=Mat3.of(product(at.R.array(), Q)))
 
 
@@ -292,7 +294,3 @@ def _attachment(
         i = model.body(body)
     Q = Mat3.of(step_frames(model)[model.topology.steps.last[i]])
     return i, Q.T @ c
-
-
-def _rows(tree: Any, index: Any) -> Any:
-    return jax.tree.map(lambda x: x[index], tree)

@@ -12,6 +12,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxdyn.algorithms._rows import exchange, put, take
 from jaxdyn.algorithms._walk import from_parents
 from jaxdyn.model import DIRECTIONS, Model, Topology
 from jaxdyn.spatial import (
@@ -21,6 +22,7 @@ from jaxdyn.spatial import (
     Scalar,
     Sym3,
     Vec3,
+    cos_sin,
     cross,
     frame_along,
 )
@@ -59,22 +61,24 @@ def links(model: Model, q: Float[Array, " nq"]) -> Link:
     Q = step_frames(model)
     Q0 = jnp.swapaxes(from_parents(steps.parent, Q, one), -1, -2)
     first = steps.first[:, None]
-    C0 = product(Q0, jnp.where(first[:, None], model.R[steps.body], one))
-    b = product(Q0, jnp.where(first, model.p[steps.body], 0)[..., None])[..., 0]
+    R, p = take((model.R, model.p), steps.body)
+    C0 = product(Q0, jnp.where(first[:, None], R, one))
+    b = product(Q0, jnp.where(first, p, 0)[..., None])[..., 0]
     C = product(C0, Q)
 
     turned, free = topology.quaternion_steps, topology.free_steps
     if turned.size:
-        rotation = Quaternion.of(q[topology.quaternion_q]).unit().matrix().array()
-        C = C.at[turned].set(product(product(C0[turned], rotation), Q[turned]))
+        rotation = Quaternion.of(take(q, topology.quaternion_q)).unit().matrix().array()
+        before, after = take((C0, Q), turned)
+        C = exchange(C, turned, product(product(before, rotation), after))
     if free.size:
-        moved = product(C0[free], q[topology.position_q][..., None])[..., 0]
-        b = b.at[free].add(moved)
+        position = take(q, topology.position_q)[..., None]
+        b = b + put(product(take(C0, free), position)[..., 0], free, len(b))
 
     turn, slide = screw(model)
-    coordinate = _entries(q, steps.q)
-    angle = turn * coordinate
-    return Link(C, b, jnp.cos(angle), jnp.sin(angle), slide * coordinate, turn, slide)
+    coordinate = take(q, steps.q)
+    c, s = cos_sin(turn * coordinate)
+    return Link(C, b, c, s, slide * coordinate, turn, slide)
 
 
 def joint_terms(
@@ -91,7 +95,7 @@ def joint_terms(
 
 def rates(topology: Topology, x: Float[Array, " nv"]) -> Float[Array, " steps"]:
     """Joint velocities, accelerations or forces of all steps; zero for fixed joints."""
-    return _entries(x, topology.steps.v)
+    return take(x, topology.steps.v)
 
 
 def inner_bias(model: Model, qd: Float[Array, " nv"]) -> tuple[Vec3, Vec3] | None:
@@ -104,16 +108,15 @@ def inner_bias(model: Model, qd: Float[Array, " nv"]) -> tuple[Vec3, Vec3] | Non
     topology = model.topology
     if not topology.quaternion_bodies.size:
         return None
-    w = Vec3.of(qd[topology.quaternion_v])
+    w = Vec3.of(take(qd, topology.quaternion_v))
     b_w = Vec3(-w.y * w.z, w.x * w.z, -w.x * w.y)
-    zero = jnp.zeros(topology.steps.body.shape, qd.dtype)
-    none = Vec3(zero, zero, zero)
-    dw = _replace(none, topology.steps.last[topology.quaternion_bodies], b_w)
+    last, size = topology.steps.last, len(topology.steps.body)
+    dw = put(b_w, last[topology.quaternion_bodies], size)
     if not topology.free_bodies.size:
-        return dw, none
-    w = Vec3.of(qd[topology.position_v + 3])
-    b_v = cross(w, Vec3.of(qd[topology.position_v]))
-    return dw, _replace(none, topology.steps.last[topology.free_bodies], b_v)
+        return dw, jax.tree.map(jnp.zeros_like, dw)
+    w = Vec3.of(take(qd, topology.position_v + 3))
+    b_v = cross(w, Vec3.of(take(qd, topology.position_v)))
+    return dw, put(b_v, last[topology.free_bodies], size)
 
 
 def inertias(model: Model) -> Float[Array, "steps 10"]:
@@ -122,7 +125,7 @@ def inertias(model: Model) -> Float[Array, "steps 10"]:
     Only the last step of a joint carries the body; the others have no mass.
     """
     last = model.topology.steps.last
-    Q = Mat3.of(step_frames(model)[last])
+    Q = Mat3.of(take(step_frames(model), last))
     com, inertia = Vec3.of(model.com), Sym3.of(model.inertia)
     body = RigidInertia.about_center(model.mass, com, inertia).rotate(Q.T)
     pi = jnp.stack(jax.tree.leaves(body), axis=-1)
@@ -132,8 +135,7 @@ def inertias(model: Model) -> Float[Array, "steps 10"]:
 def at_last_steps(model: Model, rows: Float[Array, "n k"]) -> Float[Array, "steps k"]:
     """What belongs to the bodies, at the steps that carry them; zero at the others."""
     steps = model.topology.steps
-    result = jnp.zeros((len(steps.body), rows.shape[1]), rows.dtype)
-    return result.at[steps.last].set(rows)
+    return put(rows, steps.last, len(steps.body))
 
 
 def wrenches(
@@ -166,8 +168,9 @@ def step_frames(model: Model) -> Float[Array, "steps 3 3"]:
             for k, row in zip("xyz", one, strict=True)
         },
     }
-    directions = jnp.stack([table[name] for name in DIRECTIONS])
-    return frame_along(Vec3.of(directions[steps.direction, steps.body])).array()
+    directions = jnp.concatenate([table[name] for name in DIRECTIONS])
+    chosen = take(directions, steps.direction * model.n + steps.body)
+    return frame_along(Vec3.of(chosen)).array()
 
 
 def screw(model: Model) -> tuple[Float[Array, " steps"], Float[Array, " steps"]]:
@@ -175,20 +178,9 @@ def screw(model: Model) -> tuple[Float[Array, " steps"], Float[Array, " steps"]]
     steps = model.topology.steps
     turn = jnp.asarray(steps.turn, model.dtype)
     slide = jnp.asarray(steps.slide, model.dtype)
-    return turn, jnp.where(steps.pitched, model.pitch[steps.body], slide)
-
-
-def _entries(x: Any, index: Any) -> Any:
-    """Entries at static places; zero where the place is beyond the end."""
-    if not x.size:
-        return jnp.zeros(index.shape, x.dtype)
-    return x.at[index].get(mode="fill", fill_value=0)
+    return turn, jnp.where(steps.pitched, take(model.pitch, steps.body), slide)
 
 
 def product(A: Any, B: Any) -> Any:
     """Matrix products written out: full precision on every backend."""
     return (A[..., :, :, None] * B[..., None, :, :]).sum(axis=-2)
-
-
-def _replace(tree: Any, index: Any, rows: Any) -> Any:
-    return jax.tree.map(lambda x, y: x.at[index].set(y), tree, rows)

@@ -1,7 +1,5 @@
 """The natural orthogonal complement, and the inertia matrix with it."""
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -11,6 +9,7 @@ from jaxtyping import Array, Float
 from jaxdyn.algorithms._compiled import compiled
 from jaxdyn.algorithms._kinematics import poses
 from jaxdyn.algorithms._links import product, screw, step_frames
+from jaxdyn.algorithms._rows import take
 from jaxdyn.algorithms._walk import collect
 from jaxdyn.model import Model, arguments
 from jaxdyn.spatial import Vec3, cross, skew
@@ -36,11 +35,11 @@ def layout(model: Model, q: Float[Array, " nq"]) -> Layout:
     """Joints and bodies in the world, by one walk."""
     t = model.topology
     R, r = collect(t.lanes, poses(model, q))
-    turned, origin = _rows((R, r), t.steps.last)
-    Q = step_frames(model)[t.steps.last]
+    turned, origin = take((R, r), t.steps.last)
+    Q = take(step_frames(model), t.steps.last)
     axes = product(turned.array(), Q.swapaxes(-1, -2))
     center = origin + Vec3.of(product(axes, model.com[..., None])[..., 0])
-    e, r = _rows((R.z, r), t.dof_steps)
+    e, r = take((R.z, r), t.dof_steps)
     return Layout(e, r, origin, center, axes)
 
 
@@ -109,8 +108,8 @@ def natural(model: Model, at: Layout, place: Vec3) -> Float[Array, "n 6 nv"]:
     taken at `place`, the origins or the centres of mass of the bodies.
     """
     t = model.topology
-    turn, slide = (x[t.dof_steps][None] for x in screw(model))
-    e, r = jax.tree.map(lambda x: x[None], (at.e, at.r))
+    screws = take(screw(model), t.dof_steps)
+    (turn, slide), e, r = jax.tree.map(lambda x: x[None], (screws, at.e, at.r))
     lever = jax.tree.map(lambda x: x[:, None], place) - r
     w = e * turn
     v = e * slide + cross(w, lever)
@@ -150,7 +149,3 @@ def _propagations(place: Vec3) -> Float[Array, "n n 6 6"]:
     upper = -skew(lever).array()
     one = jnp.broadcast_to(jnp.eye(3, dtype=upper.dtype), upper.shape)
     return jnp.block([[one, upper], [jnp.zeros_like(one), one]])
-
-
-def _rows(tree: Any, index: Any) -> Any:
-    return jax.tree.map(lambda x: x[index], tree)

@@ -13,6 +13,7 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
+from jaxdyn.algorithms._rows import put, take
 from jaxdyn.model import Lanes, Level
 
 Laned = tuple[Any, ...]
@@ -26,10 +27,10 @@ def outward(lanes: Lanes, step: Callable, root: Any, links: Laned) -> Laned:
     """
     results, passed = [], None
     for level, xs in zip(lanes.levels, links, strict=True):
-        if level.row is None:
+        if level.attached is None:
             start = _repeat(root, level)
         else:
-            start = jax.tree.map(lambda x, at=(level.row, level.lane): x[at], passed)
+            start = take(_flat(passed), level.attached)
         has_branches = level is not lanes.levels[-1]
 
         def row(parent: Any, link: Any, has_branches: bool = has_branches) -> Any:
@@ -66,27 +67,26 @@ def inward(lanes: Lanes, step: Callable, tip: Any, links: Laned) -> tuple[Any, L
 
 def spread(lanes: Lanes, tree: Any) -> Laned:
     """Per-step data with leading axis [steps] in laned form; padding is zero."""
-    return tuple(_take(tree, level.index) for level in lanes.levels)
+    return tuple(take(tree, level.index) for level in lanes.levels)
 
 
 def collect(lanes: Lanes, laned: Laned, steps: np.ndarray | None = None) -> Any:
     """Laned data as arrays with leading axis [steps], for some steps or for all."""
 
     def join(*levels: Any) -> Any:
-        flat = [x.reshape((-1, *x.shape[2:])) for x in levels]
-        return jnp.concatenate(flat) if len(flat) > 1 else flat[0]
+        return jnp.concatenate(levels) if len(levels) > 1 else levels[0]
 
     place = lanes.place if steps is None else lanes.place[steps]
-    return _take(jax.tree.map(join, *laned), place)
+    return take(jax.tree.map(join, *map(_flat, laned)), place)
 
 
 def from_parents(parents: np.ndarray, tree: Any, root: Any) -> Any:
     """For each node the value of its parent, or `root` for those on the world."""
 
-    def pick(x: Any, r: Any) -> Any:
-        return jnp.concatenate([x, jnp.broadcast_to(r, (1, *x.shape[1:]))])[parents]
+    def with_root(x: Any, r: Any) -> Any:
+        return jnp.concatenate([jnp.broadcast_to(r, (1, *x.shape[1:])), x])
 
-    return jax.tree.map(pick, tree, root)
+    return take(jax.tree.map(with_root, tree, root), parents + 1)
 
 
 def _repeat(tree: Any, level: Level) -> Any:
@@ -98,19 +98,14 @@ def _repeat(tree: Any, level: Level) -> Any:
 def _attach(handed: Any, below: Level, level: Level) -> Any:
     """What the lanes below hand to their places in a level, summed; zero elsewhere."""
 
-    def add(x: Any) -> Any:
-        places = jnp.zeros((*level.index.shape, *x.shape[1:]), x.dtype)
-        return places.at[below.row, below.lane].add(x)
-
-    return jax.tree.map(add, handed)
+    places = put(handed, below.attached, level.index.size)
+    return jax.tree.map(lambda x: x.reshape((*level.index.shape, *x.shape[1:])), places)
 
 
-def _take(tree: Any, index: np.ndarray) -> Any:
-    """Rows of all leaves at static places; zero where the place is beyond the end."""
+def _flat(laned: Any) -> Any:
+    """Leaves [length, lanes, ...] as [length * lanes, ...]."""
 
-    def take(x: Any) -> Any:
-        if index.size == x.shape[0] and (index.ravel() == np.arange(index.size)).all():
-            return x.reshape((*index.shape, *x.shape[1:]))
-        return x.at[index].get(mode="fill", fill_value=0)
+    def join(x: Any) -> Any:  # without a copy under `vmap` if there is one lane
+        return x[:, 0] if x.shape[1] == 1 else x.reshape((-1, *x.shape[2:]))
 
-    return jax.tree.map(take, tree)
+    return jax.tree.map(join, laned)

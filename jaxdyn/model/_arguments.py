@@ -9,14 +9,15 @@ import numpy as np
 from jaxdyn.model._model import Model
 
 _POSITIONS = ("q", "q0", "q1", "qpos")
-_RATES = ("qd", "qdd", "d", "qvel", "tau")
+_RATES = ("qd", "qd0", "qdd", "d", "qvel", "tau")
 
 
 def arguments(model: Model, **arrays: Any) -> tuple[Any, ...]:
     """The model and the arrays in their common floating-point type.
 
     Arrays called q have nq entries, velocities and the like nv, `f_ext` has six for
-    each body, and `point` and the fields of `base` have three. What is None stays None.
+    each body, `taus` nv for each step, and `point` and the fields of `base` have three.
+    What is None stays None.
 
     Raises:
         ValueError: an array or a leaf of the model has the wrong shape.
@@ -62,6 +63,9 @@ def _check(model: Model, name: str, field: str, value: Any) -> None:
         shape, meaning = (model.nq,), f" (nq = {model.nq})"
     elif name in _RATES:
         shape, meaning = (model.nv,), f" (nv = {model.nv})"
+    elif name == "taus":
+        steps = value.shape[0] if value.ndim else 1
+        shape, meaning = (steps, model.nv), f" (steps, nv = {model.nv})"
     else:
         shape, meaning = {"f_ext": (model.n, 6), "point": (3,), "base": (3,)}[name], ""
     if value.shape != shape:

@@ -59,14 +59,13 @@ class Level:
     Attributes:
         index: [length, lanes] the node at each place; one more than the last node where
             a lane is shorter than the longest.
-        row, lane: for each lane the place, in the level before, of the node to which
-            its first node is attached; None at the first level, which hangs on the
-            world.
+        attached: for each lane the place, in the level before and counted row by row,
+            of the node to which its first node is attached; None at the first level,
+            which hangs on the world.
     """
 
     index: np.ndarray
-    row: np.ndarray | None
-    lane: np.ndarray | None
+    attached: np.ndarray | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,18 +101,18 @@ def cut_lanes(parents: np.ndarray) -> Lanes:
             heavy[p] = i
 
     levels: list[Level] = []
-    where: dict[int, tuple[int, int]] = {}
+    where: dict[int, int] = {}
     heads = [i for i in range(n) if parents[i] < 0]
     while heads:
         paths = [_path(head, heavy) for head in heads]
         index = np.full((max(map(len, paths)), len(paths)), n)
         for lane, path in enumerate(paths):
             index[: len(path), lane] = path
-        row = lane = None
+        attached = None
         if levels:
-            row, lane = np.array([where[parents[head]] for head in heads]).T
-        levels.append(Level(index, row, lane))
-        where = {i: (r, c) for c, path in enumerate(paths) for r, i in enumerate(path)}
+            attached = np.array([where[parents[head]] for head in heads])
+        levels.append(Level(index, attached))
+        where = {int(i): k for k, i in enumerate(index.ravel()) if i < n}
         heads = [i for i in range(n) if parents[i] in where and heavy[parents[i]] != i]
 
     flat = np.concatenate([level.index.ravel() for level in levels])

@@ -169,6 +169,12 @@ class Topology:
         return self._step_ancestors[np.ix_(self.dof_steps, self.dof_steps)]
 
     @cached_property
+    def pairs(self) -> tuple[np.ndarray, np.ndarray]:
+        """All pairs i, j of velocity coordinates with i on the path to j."""
+        i, j = np.nonzero(self.ancestors)
+        return i, j
+
+    @cached_property
     def moves(self) -> np.ndarray:
         """[nv, n] whether coordinate i moves body j."""
         return self._step_ancestors[np.ix_(self.dof_steps, self.steps.last)]

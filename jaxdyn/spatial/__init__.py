@@ -4,6 +4,7 @@ from jaxdyn.spatial._inertia import ArticulatedInertia as ArticulatedInertia
 from jaxdyn.spatial._inertia import RigidInertia as RigidInertia
 from jaxdyn.spatial._rotations import Quaternion as Quaternion
 from jaxdyn.spatial._rotations import axis_angle as axis_angle
+from jaxdyn.spatial._rotations import cos_sin as cos_sin
 from jaxdyn.spatial._rotations import exp as exp
 from jaxdyn.spatial._rotations import frame_along as frame_along
 from jaxdyn.spatial._rotations import log as log

@@ -110,14 +110,14 @@ def test_the_first_level_hangs_on_the_world(parents):
     t = tree(parents)
     first = t.lanes.levels[0]
     roots = [i for i, p in enumerate(t.parents) if p < 0]
-    assert (first.row, first.lane, list(first.index[0])) == (None, None, roots)
+    assert (first.attached, list(first.index[0])) == (None, roots)
 
 
 @every_tree
 def test_heads_hang_on_their_parents_place_in_the_level_before(parents):
     t = tree(parents)
     pairs = list(pairwise(t.lanes.levels))
-    hang = [before.index[level.row, level.lane].tolist() for before, level in pairs]
+    hang = [before.index.ravel()[level.attached].tolist() for before, level in pairs]
     assert hang == [[t.parents[i] for i in level.index[0]] for _, level in pairs]
 
 

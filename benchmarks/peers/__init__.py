@@ -1,0 +1,1 @@
+"""One module for each library, behind one interface: see `benchmarks.peers.base`."""

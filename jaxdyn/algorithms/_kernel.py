@@ -1,0 +1,288 @@
+"""One kernel for a whole algorithm, and batches in pieces that stay in cache.
+
+XLA runs a program on the CPU as a sequence of small kernels, some hundred for a walk
+over a robot. For one state their dispatch takes most of the time; for a large batch
+each of them streams its arrays through memory. A function made a `kernel` is on the CPU
+
+- one compiled function, its loops included, and
+- under `jax.vmap` applied to some ten states at a time, all of whose numbers stay in
+  the first levels of cache.
+
+On other devices, and where it holds an operation that such a function cannot, it is
+compiled as written. Its values are the same. `jit`, `vmap` and derivatives of both
+modes and any order compose with it; its derivatives are kernels again.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jaxlib.version
+from jax import lax
+from jax.experimental.xla_metadata import set_xla_metadata
+from jax.extend.core import ClosedJaxpr, Jaxpr, Primitive, jaxpr_as_fun
+from jax.interpreters import ad, batching, mlir
+from jax.interpreters import partial_eval as pe
+
+# The tag is internal to XLA. With releases that were not tried, programs are compiled
+# as written: slower, never different.
+TRIED = ("0.10.1",)
+TAG = {"xla_cpu_small_call": "true", "inlineable": "false"}
+
+
+def kernel(function: Callable) -> Callable:
+    """Mark a function of pytrees of arrays to run as one kernel on the CPU."""
+
+    def call(*args: Any) -> Any:
+        leaves, tree = jax.tree.flatten(args)
+
+        def flat(*leaves: Any) -> Any:
+            return function(*jax.tree.unflatten(tree, leaves))
+
+        return _bind(flat, leaves, None, [False] * len(leaves))
+
+    return call
+
+
+def _bind(function: Callable, args: Sequence, size: int | None, batched: Any) -> Any:
+    """Apply to all states a function of one; arguments it does not use are left out.
+
+    `size` is the number of states, None for one without a batch; `batched` says which
+    arguments have one row for each.
+    """
+    args = [jnp.asarray(x) for x in args]
+    specs = [
+        jax.ShapeDtypeStruct(x.shape[1:] if b else x.shape, x.dtype)
+        for x, b in zip(args, batched, strict=True)
+    ]
+    closed, shape = jax.make_jaxpr(function, return_shape=True)(*specs)
+    needed, used = pe.dce_jaxpr(closed.jaxpr, [True] * len(closed.out_avals))
+    kept = [k for k, u in enumerate(used) if u]
+    out = kernel_p.bind(
+        *(args[k] for k in kept),
+        jaxpr=ClosedJaxpr(needed, closed.consts),
+        size=size,
+        batched=tuple(batched[k] for k in kept),
+    )
+    return jax.tree.unflatten(jax.tree.structure(shape), out)
+
+
+def _plain(*args: Any, jaxpr: ClosedJaxpr, size: int | None, batched: Any) -> Any:
+    """The function as written, for all states."""
+    function = jaxpr_as_fun(jaxpr)
+    if size is None:
+        return function(*args)
+    axes = [0 if b else None for b in batched]
+    return jax.vmap(lambda args: function(*args), (axes,), axis_size=size)(list(args))
+
+
+def _avals(*_: Any, jaxpr: ClosedJaxpr, size: int | None, batched: Any) -> Any:
+    if size is None:
+        return jaxpr.out_avals
+    return [a.update(shape=(size, *a.shape)) for a in jaxpr.out_avals]
+
+
+def _batch(args: Any, dims: Any, *, jaxpr: Any, size: int | None, batched: Any) -> Any:
+    """A batch of batches is one batch of all their states."""
+    pairs = list(zip(args, dims, strict=True))
+    outer = next(x.shape[d] for x, d in pairs if d is not None)
+
+    def merged(x: Any, d: int | None, b: bool) -> Any:
+        x = x if d is None else jnp.moveaxis(x, d, 0)
+        if size is None or not (b or d is not None):
+            return x
+        if d is None:
+            x = jnp.broadcast_to(x, (outer, *x.shape))
+        elif not b:
+            x = jnp.broadcast_to(x[:, None], (outer, size, *x.shape[1:]))
+        return x.reshape(outer * size, *x.shape[2:])
+
+    rows = [merged(x, d, b) for (x, d), b in zip(pairs, batched, strict=True)]
+    flags = tuple(b or d is not None for d, b in zip(dims, batched, strict=True))
+    total = outer * (1 if size is None else size)
+    out = kernel_p.bind(*rows, jaxpr=jaxpr, size=total, batched=flags)
+    if size is not None:
+        out = [x.reshape(outer, size, *x.shape[1:]) for x in out]
+    return out, [0] * len(out)
+
+
+def _jvp(primals: Any, tangents: Any, *, jaxpr: Any, size: Any, batched: Any) -> Any:
+    """The values, and a second kernel for the tangents.
+
+    That kernel computes anew what it needs of the values: in cache this costs less than
+    to store it and read it back, and a long simulation stores nothing but its states.
+    """
+    moving = [k for k, t in enumerate(tangents) if not isinstance(t, ad.Zero)]
+    function, count = jaxpr_as_fun(jaxpr), len(primals)
+
+    def slope(*args: Any) -> Any:
+        primals, moved = args[:count], args[count:]
+
+        def of_moving(*some: Any) -> Any:
+            return function(*_filled(primals, moving, some))
+
+        return jax.jvp(of_moving, tuple(primals[k] for k in moving), moved)[1]
+
+    out = kernel_p.bind(*primals, jaxpr=jaxpr, size=size, batched=batched)
+    args = [*primals, *(tangents[k] for k in moving)]
+    return out, _bind(slope, args, size, [*batched, *(batched[k] for k in moving)])
+
+
+def _transpose(cts: Any, *args: Any, jaxpr: Any, size: Any, batched: Any) -> Any:
+    """The transpose of the map of the undefined arguments, as a kernel."""
+    function = jaxpr_as_fun(jaxpr)
+    linear = [k for k, x in enumerate(args) if ad.is_undefined_primal(x)]
+    known = [k for k in range(len(args)) if k not in linear]
+    given = [k for k, ct in enumerate(cts) if not isinstance(ct, ad.Zero)]
+    specs = [jaxpr.in_avals[k] for k in linear]
+    specs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in specs]
+
+    def transposed(*values: Any) -> Any:
+        coefficients, cotangents = values[: len(known)], values[len(known) :]
+
+        def of_linear(*x: Any) -> Any:
+            some = _filled([None] * len(args), known, coefficients)
+            return function(*_filled(some, linear, x))
+
+        zeros = [jnp.zeros(a.shape, a.dtype) for a in jaxpr.out_avals]
+        pull = jax.linear_transpose(of_linear, *specs)
+        return pull(_filled(zeros, given, cotangents))
+
+    values = [args[k] for k in known] + [cts[k] for k in given]
+    flags = [batched[k] for k in known] + [size is not None] * len(given)
+    pulled = _bind(transposed, values, size, flags)
+    summed = [
+        x.sum(axis=0) if size is not None and not batched[k] else x
+        for k, x in zip(linear, pulled, strict=True)
+    ]
+    return _filled([None] * len(args), linear, summed)
+
+
+def _filled(values: Sequence, places: Sequence[int], new: Sequence) -> list:
+    result = list(values)
+    for k, x in zip(places, new, strict=True):
+        result[k] = x
+    return result
+
+
+def _on_cpu(*args: Any, jaxpr: ClosedJaxpr, size: int | None, batched: Any) -> Any:
+    """One tagged call for one state; a loop over chunks of states for a batch."""
+    if not _fits(jaxpr):
+        return _plain(*args, jaxpr=jaxpr, size=size, batched=batched)
+    if size is None:
+        return _one_call(jaxpr_as_fun(jaxpr), args)
+    chunks = -(-size // _chunk(jaxpr))
+    length = -(-size // chunks)
+    piece = partial(_plain, jaxpr=jaxpr, size=length, batched=batched)
+    if chunks == 1:
+        return _one_call(piece, args)
+    rows = [k for k, b in enumerate(batched) if b]
+    missing = chunks * length - size
+
+    def split(x: Any) -> Any:
+        x = jnp.concatenate([x, x[:missing]]) if missing else x
+        return x.reshape(chunks, length, *x.shape[1:])
+
+    def one(chunk: Any) -> Any:
+        return _one_call(piece, _filled(args, rows, chunk))
+
+    out = lax.map(one, [split(args[k]) for k in rows])
+    return [x.reshape(-1, *x.shape[2:])[:size] for x in out]
+
+
+_lower_plain = mlir.lower_fun(_plain, multiple_results=True)
+_lower_in_chunks = mlir.lower_fun(_on_cpu, multiple_results=True)
+
+
+def _lower_on_cpu(ctx: Any, *args: Any, **params: Any) -> Any:
+    """The lowering for the CPU; arrays that XLA splits over devices stay whole."""
+    devices = getattr(ctx.module_context.axis_context, "num_devices", None) or 1
+    lower = _lower_in_chunks if devices == 1 else _lower_plain
+    return lower(ctx, *args, **params)
+
+
+def _one_call(function: Callable, args: Sequence) -> Any:
+    """A call that XLA compiles into one function.
+
+    XLA cannot do so if an argument turns out not to be needed: one number of each is
+    added up and comes back behind a result. Nor can it if there is only one result, as
+    it may want to compute that by several threads: the sum comes back by itself too.
+    """
+    results = jax.eval_shape(function, *args)
+    floats = [k for k, x in enumerate(results) if jnp.issubdtype(x.dtype, jnp.floating)]
+    place = min(floats, key=lambda k: results[k].size)
+    last = results[place]
+    filled = [k for k, x in enumerate(args) if x.size]
+    specs = [(x.shape, x.dtype) for x in args if not x.size]
+
+    def inner(*given: Any) -> Any:
+        empty = [jnp.zeros(*spec) for spec in specs]
+        out = list(function(*_merged(len(args), filled, given, empty)))
+        seen = [lax.slice(x.ravel(), (0,), (1,)).astype(last.dtype) for x in given]
+        out[place] = jnp.concatenate([out[place].ravel(), sum(seen)])
+        return [*out, sum(seen)]
+
+    given = lax.optimization_barrier([args[k] for k in filled])
+    out = set_xla_metadata(jax.jit(inner)(*given), **TAG)[:-1]
+    out[place] = out[place][: last.size].reshape(last.shape)
+    return out
+
+
+def _merged(count: int, places: Sequence[int], some: Any, others: Any) -> list:
+    """The list with `some` at the given places and `others`, in order, elsewhere."""
+    some, others = iter(some), iter(others)
+    return [next(some) if k in places else next(others) for k in range(count)]
+
+
+def _chunk(jaxpr: ClosedJaxpr) -> int:
+    """How many states at a time keep all arrays of a function in cache."""
+    return 64
+
+
+def _fits(jaxpr: ClosedJaxpr) -> bool:
+    """Whether XLA can compile all operations into one function."""
+    tried = jaxlib.version.__version__ in TRIED
+    floats = any(jnp.issubdtype(a.dtype, jnp.floating) for a in jaxpr.out_avals)
+    return tried and floats and _names(jaxpr.jaxpr) <= OPERATIONS
+
+
+def _names(jaxpr: Jaxpr) -> set[str]:
+    names = set()
+    for eqn in jaxpr.eqns:
+        names.add(eqn.primitive.name)
+        for inner in _programs(eqn.params):
+            names |= _names(inner)
+    return names
+
+
+def _programs(params: dict) -> Iterator[Jaxpr]:
+    is_program = lambda x: isinstance(x, Jaxpr | ClosedJaxpr)  # noqa: E731
+    for x in jax.tree.leaves(list(params.values()), is_leaf=is_program):
+        if is_program(x):
+            yield x.jaxpr if isinstance(x, ClosedJaxpr) else x
+
+
+OPERATIONS = frozenset(
+    """
+    add add_any sub mul div neg sign abs max min round floor ceil square sqrt rsqrt cbrt
+    pow integer_pow exp exp2 expm1 log log1p sin cos tan asin acos atan atan2 sinh cosh
+    tanh eq ne lt le gt ge and or not xor is_finite select_n clamp convert_element_type
+    broadcast_in_dim reshape transpose squeeze expand_dims slice pad rev concatenate
+    split stack unstack iota copy copy_p empty gather sum_rows dynamic_slice
+    dynamic_update_slice reduce_sum reduce_max reduce_min reduce_prod reduce_and
+    reduce_or scan while cond jit pjit closed_call custom_jvp_call custom_vjp_call
+    custom_linear_solve stop_gradient jaxdyn_kernel
+    """.split()
+)
+
+kernel_p = Primitive("jaxdyn_kernel")
+kernel_p.multiple_results = True
+kernel_p.def_impl(_plain)
+kernel_p.def_abstract_eval(_avals)
+ad.primitive_jvps[kernel_p] = _jvp
+ad.primitive_transposes[kernel_p] = _transpose
+batching.primitive_batchers[kernel_p] = _batch
+mlir.register_lowering(kernel_p, _lower_plain)
+mlir.register_lowering(kernel_p, _lower_on_cpu, platform="cpu")

@@ -1,0 +1,108 @@
+"""Batches on all cores."""
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, wraps
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.core import Tracer
+
+from jaxdyn.model import Model
+
+SMALL = 256  # states per core below which a batch is not worth splitting
+
+
+def batched(
+    function: Callable,
+    in_axes: Sequence[int | None] | None = None,
+    *,
+    cores: int | None = None,
+) -> Callable:
+    """The function for many states at once, on all cores of the CPU.
+
+    It is compiled, like `jax.jit(jax.vmap(function, in_axes))`, and has the same
+    values. Called with arrays it gives each core an equal part of the batch; inside
+    `jit` and under derivatives, and on other devices, it is that `vmap` and no more.
+
+    Args:
+        in_axes: for each positional argument 0 if its arrays have a leading axis of
+            states, None if it is the same for all. By default models are shared and all
+            else is not. Keyword arguments have the leading axis.
+        cores: how many to use; by default all that this process may.
+
+    Raises:
+        ValueError: `in_axes` or `cores` cannot be, or batches have different lengths.
+    """
+    count = _available() if cores is None else cores
+    if not 1 <= count <= _available():
+        raise ValueError(
+            f"batched: cores is {cores}, expected 1 to {_available()}, as many as this "
+            "process may use."
+        )
+
+    @jax.jit
+    def vectorized(shared: list, split: dict, options: dict) -> Any:
+        def one(split: dict, options: dict) -> Any:
+            args = [split[k] if k in split else x for k, x in enumerate(shared)]
+            return function(*args, **options)
+
+        return jax.vmap(one)(split, options)
+
+    @wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        axes = _axes(args, in_axes)
+        shared = [None if axis == 0 else x for x, axis in zip(args, axes, strict=True)]
+        split = {k: x for k, x in enumerate(args) if axes[k] == 0}
+        size, leaves = _length((split, options)), jax.tree.leaves((args, options))
+        traced = any(isinstance(x, Tracer) for x in leaves)
+        parts = 1 if traced or jax.default_backend() != "cpu" else count
+        parts = max(1, min(parts, size // SMALL))
+        if parts == 1:
+            return vectorized(shared, split, options)
+
+        def run(k: int) -> Any:
+            rows = slice(k * size // parts, (k + 1) * size // parts)
+            mine = jax.tree.map(lambda x: x[rows], (split, options))
+            return jax.block_until_ready(vectorized(shared, *mine))
+
+        results = list(_threads(count).map(run, range(parts)))
+        return jax.tree.map(lambda *xs: jnp.concatenate(xs), *results)
+
+    return call
+
+
+def _axes(args: tuple, in_axes: Sequence[int | None] | None) -> list[int | None]:
+    if in_axes is None:
+        return [None if isinstance(x, Model) else 0 for x in args]
+    if len(in_axes) != len(args) or not set(in_axes) <= {0, None}:
+        raise ValueError(
+            f"batched: in_axes is {in_axes}, expected 0 or None for each of the "
+            f"{len(args)} arguments."
+        )
+    return list(in_axes)
+
+
+def _length(tree: Any) -> int:
+    lengths = {jnp.shape(x)[:1] for x in jax.tree.leaves(tree)}
+    if len(lengths) != 1 or lengths == {()}:
+        found = ", ".join(str(x[0]) if x else "none" for x in sorted(lengths))
+        raise ValueError(
+            f"batched: the arrays have leading axes of {found or 'no'} states, "
+            "expected one length for all; None in in_axes marks what is the same for "
+            "all states."
+        )
+    return lengths.pop()[0]
+
+
+def _available() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+@cache
+def _threads(count: int) -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(count, thread_name_prefix="jaxdyn")
