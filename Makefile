@@ -2,9 +2,10 @@
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
+BENCH := .venv-bench
 WORKERS ?= 2
 
-.PHONY: run test test-all check bench experiments clean
+.PHONY: run test test-all check bench bench-all experiments clean
 .DEFAULT_GOAL := run
 
 $(VENV)/.installed-%: pyproject.toml
@@ -12,8 +13,12 @@ $(VENV)/.installed-%: pyproject.toml
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.$(EXTRAS)'
 	touch $@
 
+$(BENCH)/.installed: pyproject.toml benchmarks/requirements.txt
+	test -x $(BENCH)/bin/python || $(PYTHON) -m venv $(BENCH)
+	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check -e . -r benchmarks/requirements.txt
+	touch $@
+
 $(VENV)/.installed-run: EXTRAS :=
-$(VENV)/.installed-bench: EXTRAS := [bench]
 $(VENV)/.installed-test: EXTRAS := [test,check]
 
 run: $(VENV)/.installed-run  ## show the default robot and draw it
@@ -34,9 +39,12 @@ experiments: $(VENV)/.installed-run  ## all studies of experiments/: tables and 
 test-all: check  ## check, then all tests, also those that repeat others at another size
 	$(BIN)/python -m pytest -n $(WORKERS) -m ""
 
-bench: $(VENV)/.installed-bench  ## import time, compile time against the number of bodies
-	$(BIN)/python benchmarks/compile_time.py
+bench: $(BENCH)/.installed  ## jaxdyn beside its peers in five minutes: results/benchmarks
+	$(BENCH)/bin/python -m benchmarks --quick
+
+bench-all: $(BENCH)/.installed  ## all robots, batches and peers: hours; docs/performance.md
+	$(BENCH)/bin/python -m benchmarks --publish
 
 clean:
-	rm -rf $(VENV) results build *.egg-info .pytest_cache .ruff_cache .jax_cache .import_linter_cache
+	rm -rf $(VENV) $(BENCH) results build *.egg-info .pytest_cache .ruff_cache .jax_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -77,6 +77,11 @@ FUNCTIONS = {  # name: (function of model and arrays, the arrays by name)
         "q qd tau f_ext base",
     ),
     "linearize": (jd.linearize, "q qd tau"),
+    "inverse_dynamics_derivatives": (jd.inverse_dynamics_derivatives, "q qd qdd"),
+    "rollout": (
+        lambda m, q, qd, tau: jd.rollout(m, q, qd, jnp.stack([tau, -tau]), 1e-3),
+        "q qd tau",
+    ),
     "regressor": (jd.regressor, "q qd qdd"),
     "dynamic_parameters": (jd.dynamic_parameters, ""),
     "kinetic_energy": (jd.kinetic_energy, "q qd"),
@@ -103,12 +108,14 @@ ELSEWHERE = {  # not a function of a state: tested where they are built
     "with_inertial_parameters",
     "to_log_cholesky",  # only for bodies with a positive definite pseudo-inertia
     "parameter_names",
+    "batched",
 }
 ALIASES = {"aba", "crba", "rnea"}
 LARGE = {  # results with a row or a block for every body
     "coriolis_matrix",
     "centroidal_momentum_matrix",
     "denoc_matrices",
+    "inverse_dynamics_derivatives",
     "joint_constraints",
     "linearize",
     "mass_matrix",

@@ -159,11 +159,9 @@ class JaxLibrary(Library):
         """The functions of one state that do a row."""
         return getattr(self, row, dict)()
 
-    def batched(self, function: Callable) -> Callable:
-        """The function for a batch of states, compiled."""
-        import jax
-
-        return jax.jit(jax.vmap(function))
+    def batched(self, one: Callable, compiled: Callable) -> Callable:
+        """How a user calls a function of one state for a batch; by default `vmap`."""
+        return compiled
 
     def prepare(
         self, row: str, way: str, batch: int, states: dict[str, np.ndarray]
@@ -174,8 +172,8 @@ class JaxLibrary(Library):
         states = self.inputs(states)
         arrays = [states[name].astype(self.precision) for name in INPUTS[row]]
         arguments = [jax.device_put(a if batch else a[0]) for a in arrays]
-        function = self.ways(row)[way]
-        function = self.batched(function) if batch else jax.jit(function)
+        one = self.ways(row)[way]
+        function = jax.jit(jax.vmap(one) if batch else one)
         start = time.perf_counter()
         compiled = function.lower(*arguments).compile()
         seconds = time.perf_counter() - start
@@ -183,6 +181,8 @@ class JaxLibrary(Library):
         size = memory.temp_size_in_bytes + memory.output_size_in_bytes
         if size > MEMORY_LIMIT:
             raise MemoryError(f"needs {size / 2**30:.0f} GB")
+        if batch:
+            function = self.batched(one, function)
 
         def call() -> Any:
             return jax.block_until_ready(function(*arguments))

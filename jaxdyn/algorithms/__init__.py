@@ -33,6 +33,7 @@ from jaxdyn.algorithms._factor import denoc_factor as denoc_factor
 from jaxdyn.algorithms._gibbs_appell import gibbs_appell as gibbs_appell
 from jaxdyn.algorithms._gibbs_appell import gibbs_appell_inertia as gibbs_appell_inertia
 from jaxdyn.algorithms._joint_forces import passive_forces as passive_forces
+from jaxdyn.algorithms._kernel import WRITTEN_OUT as WRITTEN_OUT
 from jaxdyn.algorithms._kinematics import Accelerations as Accelerations
 from jaxdyn.algorithms._kinematics import BaseMotion as BaseMotion
 from jaxdyn.algorithms._kinematics import Poses as Poses

@@ -138,14 +138,16 @@ def _rows(x: Any, index: np.ndarray) -> Any:
 
 def _copy(x: Any, *, sources: Sources, stored: bool) -> Any:
     if not stored or not sources.rows:
-        return _compute(x, sources=sources, stored=stored)
+        return sum_rows(x, sources=sources, stored=stored)
     index = [row[0] if row else sources.size for row in sources.rows]
     padded = jnp.concatenate([x, jnp.zeros((1, *x.shape[1:]), x.dtype)])
     pick = partial(lax.dynamic_index_in_dim, padded, axis=0, keepdims=False)
     return lax.map(pick, jnp.asarray(index))
 
 
-def _compute(x: Any, *, sources: Sources, stored: bool) -> Any:
+def sum_rows(x: Any, *, sources: Sources, stored: bool) -> Any:
+    """The map in primitives of JAX."""
+    x = jnp.asarray(x)
     tables, order = sources.tables()
     sums = []
     for table in tables:
@@ -167,13 +169,13 @@ def _batch(args: Any, dims: Any, *, sources: Sources, stored: bool) -> Any:
 
 
 sum_rows_p = Primitive("sum_rows")
-sum_rows_p.def_impl(_compute)
+sum_rows_p.def_impl(sum_rows)
 sum_rows_p.def_abstract_eval(
     lambda x, *, sources, stored: x.update(shape=(len(sources.rows), *x.shape[1:]))
 )
 ad.deflinear2(sum_rows_p, _transpose)
 batching.primitive_batchers[sum_rows_p] = _batch
-mlir.register_lowering(sum_rows_p, mlir.lower_fun(_compute, multiple_results=False))
+mlir.register_lowering(sum_rows_p, mlir.lower_fun(sum_rows, multiple_results=False))
 mlir.register_lowering(
     sum_rows_p, mlir.lower_fun(_copy, multiple_results=False), platform="cpu"
 )

@@ -2,11 +2,14 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
+import jax
 import numpy as np
 from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
 
+from jaxdyn.algorithms import WRITTEN_OUT
 from jaxdyn.analysis._arrays import INDEXED, MOVES, evaluate
 from jaxdyn.analysis._matrices import RULES
 from jaxdyn.analysis._scalars import FUNCTIONS, Scalars
@@ -33,6 +36,18 @@ _PROGRAMS = {  # primitives that call a program, and the parameter that holds it
     "custom_vjp_call": "call_jaxpr",
     "remat2": "jaxpr",
 }
+
+
+def _function(program: ClosedJaxpr) -> str:
+    """The name of the function that was traced."""
+    return program.jaxpr.debug_info.func_name
+
+
+def _written_out(eqn: Any) -> ClosedJaxpr:
+    """The program of one of our own primitives in those of JAX."""
+    function = partial(WRITTEN_OUT[eqn.primitive.name], **eqn.params)
+    specs = [jax.ShapeDtypeStruct(v.aval.shape, v.aval.dtype) for v in eqn.invars]
+    return jax.make_jaxpr(function)(*specs)
 
 
 class Interpreter:
@@ -77,8 +92,13 @@ class Interpreter:
 
     def _equation(self, eqn: Any, args: list[Value]) -> list[Value]:
         name, params = eqn.primitive.name, eqn.params
+        if name == "custom_jvp_call" and _function(params["call_jaxpr"]) == "cos_sin":
+            cos, sin = (partial(self.scalars.function, f) for f in ("cos", "sin"))
+            return [self._each(cos, args), self._each(sin, args)]
         if name in _PROGRAMS:
             return self.run(params[_PROGRAMS[name]], args)
+        if name in WRITTEN_OUT:
+            return self.run(_written_out(eqn), args)
         if name in self._control:
             return self._control[name](args, **params)
         known = [a for a in args if isinstance(a, np.ndarray)]

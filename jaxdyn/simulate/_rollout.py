@@ -16,7 +16,7 @@ def rollout(
     model: Model,
     q0: Float[Array, " nq"],
     qd0: Float[Array, " nv"],
-    taus: Float[Array, "steps nv"],
+    taus: Float[Array, "steps joints"],
     dt: Float[Array, ""] | float,
 ) -> tuple[Float[Array, "times nq"], Float[Array, "times nv"]]:
     r"""The states at the times 0, dt, 2 dt, ... under the joint forces of each step.

@@ -3,7 +3,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxdyn.spatial import Quaternion, Vec3, axis_angle, exp, frame_along, log
+from jaxdyn.spatial import (
+    Quaternion,
+    Vec3,
+    axis_angle,
+    cos_sin,
+    exp,
+    frame_along,
+    log,
+)
 
 AXES = [s * e for e in np.eye(3) for s in (1.0, -1.0)]
 
@@ -261,3 +269,38 @@ def test_frame_along_has_a_finite_derivative_along_axes(u):
 def test_float32_stays_float32(function, size):
     x = jax.ShapeDtypeStruct((size,), jnp.float32)
     assert jax.eval_shape(function, x).dtype == jnp.float32
+
+
+@pytest.mark.parametrize("dtype, atol", [(np.float64, 1.2e-16), (np.float32, 6e-8)])
+@pytest.mark.parametrize("largest", [1.0, 100.0, 1e4])
+def test_cosine_and_sine_are_right_to_the_last_place(dtype, atol, largest, rng):
+    angle = rng.uniform(-largest, largest, 100_000).astype(dtype)
+    exact = angle.astype(np.longdouble)
+    c, s = map(np.asarray, jax.jit(cos_sin)(jnp.asarray(angle)))
+    assert c.dtype == s.dtype == dtype
+    np.testing.assert_allclose(
+        c.astype(np.longdouble), np.cos(exact), atol=atol, rtol=0
+    )
+    np.testing.assert_allclose(
+        s.astype(np.longdouble), np.sin(exact), atol=atol, rtol=0
+    )
+
+
+def test_cosine_and_sine_of_multiples_of_a_quarter_turn_and_of_large_angles():
+    quarters = jnp.asarray(np.arange(-8, 9) * (np.pi / 2))
+    c, s = cos_sin(quarters)
+    np.testing.assert_allclose(c, np.cos(quarters), atol=1.2e-16)
+    np.testing.assert_allclose(s, np.sin(quarters), atol=1.2e-16)
+    large = jnp.asarray([1e8, -1e10])  # as if the angle differed in its last place
+    np.testing.assert_allclose(cos_sin(large)[1], np.sin(large), atol=4e-16 * 1e10)
+    assert all(np.isnan(x) for x in cos_sin(jnp.asarray(np.inf)))
+
+
+def test_derivatives_of_cosine_and_sine_of_any_order():
+    def wave(x):
+        c, s = cos_sin(x)
+        return c + 2 * s
+
+    for x in (0.0, 0.3, -2.0, 40.0):
+        third = jax.grad(jax.grad(jax.grad(wave)))(x)
+        np.testing.assert_allclose(third, np.sin(x) - 2 * np.cos(x), atol=1e-15)

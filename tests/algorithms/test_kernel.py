@@ -1,0 +1,150 @@
+import subprocess
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxdyn as jd
+from jaxdyn.algorithms import _kernel
+from jaxdyn.algorithms._kernel import kernel
+
+
+def f(a, b):
+    x = jnp.sin(a["x"]) * b[None] + a["y"][:1]
+    total, rows = jax.lax.scan(lambda c, r: (c + r, c * r), jnp.zeros(3), x)
+    return {"total": total, "rows": rows}
+
+
+def arguments(rng, *batch):
+    a = {"x": rng.normal(size=(*batch, 4, 3)), "y": rng.normal(size=(*batch, 2, 3))}
+    return jax.tree.map(jnp.asarray, (a, rng.normal(size=(*batch, 3))))
+
+
+def assert_same(a, b, atol=1e-14):
+    for x, y in zip(jax.tree.leaves(a), jax.tree.leaves(b), strict=True):
+        np.testing.assert_allclose(x, y, atol=atol)
+
+
+def is_tagged(function, *args):
+    return "xla_cpu_small_call" in jax.jit(function).lower(*args).as_text()
+
+
+@pytest.mark.parametrize("jit", [jax.jit, lambda f: f], ids=["jit", "plain"])
+def test_a_kernel_has_the_values_of_its_function(jit, rng):
+    args = arguments(rng)
+    assert_same(jit(kernel(f))(*args), f(*args))
+
+
+@pytest.mark.parametrize("size", [1, 5, 64, 65, 200])
+def test_batches_of_any_size_are_the_loop(size, rng):
+    a, b = arguments(rng, size)
+    batch = jax.jit(jax.vmap(kernel(f)))(a, b)
+    assert_same(batch, jax.vmap(f)(a, b))
+    shared = jax.jit(jax.vmap(kernel(f), (0, None)))(a, b[0])
+    assert_same(shared, jax.vmap(f, (0, None))(a, b[0]))
+
+
+@pytest.mark.parametrize("axes", [((0, 0), (0, 0)), ((0, None), (None, 0))])
+def test_a_batch_of_batches_is_the_nested_loop(axes, rng):
+    a, b = arguments(rng, 3)
+    b = jnp.broadcast_to(b, (3, *b.shape)) if axes[0][1] == 0 else b
+    a = jax.tree.map(lambda x: jnp.stack([x] * 3), a) if axes[1][0] == 0 else a
+    nested = jax.vmap(jax.vmap(kernel(f), axes[1]), axes[0])
+    plain = jax.vmap(jax.vmap(f, axes[1]), axes[0])
+    assert_same(jax.jit(nested)(a, b), plain(a, b))
+
+
+def loss(function):
+    def value(*args):
+        return sum((x**2).sum() for x in jax.tree.leaves(function(*args)))
+
+    return value
+
+
+@pytest.mark.parametrize("mode", [jax.jacfwd, jax.jacrev])
+def test_derivatives_of_any_order_and_mode_are_those_of_the_function(mode, rng):
+    args = arguments(rng)
+    own, plain = loss(kernel(f)), loss(f)
+    assert_same(jax.jit(mode(own, (0, 1)))(*args), mode(plain, (0, 1))(*args), 1e-12)
+    for outer in (jax.jacfwd, jax.jacrev):
+        expected = outer(mode(plain, 1), 1)(*args)
+        assert_same(jax.jit(outer(mode(own, 1), 1))(*args), expected, 1e-11)
+
+
+def test_derivatives_of_a_batch_and_batches_of_derivatives_agree(rng):
+    a, b = arguments(rng, 100)
+    each = jax.jit(jax.vmap(jax.grad(loss(kernel(f)), (0, 1)), (0, None)))(a, b[0])
+    batch = jax.grad(loss(jax.vmap(kernel(f), (0, None))), (0, 1))
+    whole = jax.jit(batch)(a, b[0])
+    assert_same(each[0], whole[0], 1e-12)
+    assert_same(each[1].sum(axis=0), whole[1], 1e-11)
+
+
+@pytest.mark.parametrize("name", ["forward_dynamics", "inverse_dynamics"])
+def test_the_recursions_and_their_gradients_are_kernels(name, rng):
+    model = jd.robots.puma_560()
+    state = [jnp.asarray(rng.normal(size=6)) for _ in range(3)]
+    function = getattr(jd, name)
+
+    def total(*args):
+        return function(*args).sum()
+
+    assert is_tagged(function, model, *state)
+    text = jax.jit(jax.grad(total, (0, 1, 2))).lower(model, *state).as_text()
+    assert "scatter" not in text
+    assert not np.any(np.isnan(jax.jit(jax.grad(total, 1))(model, *state)))
+
+
+def test_what_cannot_be_one_kernel_is_compiled_as_written(rng):
+    x = jnp.asarray(rng.normal(size=(4, 4)))
+    solve = kernel(lambda x: jnp.linalg.solve(x + 9 * jnp.eye(4), x))
+    assert not is_tagged(solve, x)
+    assert_same(jax.jit(solve)(x), jnp.linalg.solve(x + 9 * jnp.eye(4), x))
+
+
+def test_releases_of_jaxlib_that_were_not_tried_get_no_tag(rng, monkeypatch):
+    monkeypatch.setattr(_kernel, "TRIED", ())
+    args = arguments(rng)
+    assert not is_tagged(kernel(f), *args)
+    assert_same(jax.jit(kernel(f))(*args), f(*args))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x, y: x * 2,  # an argument that is not used
+        lambda x, y: x + jnp.where(np.zeros(3, bool), y, 0),  # turns out not to be
+        lambda x, y: x + y[:0].sum(),
+        lambda x, y: (x, jnp.arange(3)),
+        lambda x, y: (),
+    ],
+    ids=["unused", "dead", "empty", "integers", "no results"],
+)
+def test_arguments_that_turn_out_to_be_useless_do_no_harm(function):
+    x = jnp.ones(3)
+    assert_same(jax.jit(kernel(function))(x, x), function(x, x))
+    assert_same(jax.jit(lambda y: kernel(function)(x, y))(x), function(x, x))
+    assert_same(jax.jit(lambda: kernel(function)(x, x))(), function(x, x))
+
+
+CODE = """
+import jax, jax.numpy as jnp, jaxdyn as jd
+jax.config.update("jax_enable_x64", True)
+for model in (jd.robots.chain({n}), jd.robots.random_tree(1, 40)):
+    q, z = jd.neutral(model), jnp.zeros(model.nv)
+    for states in (0, 100):
+        def total(q):
+            M = jd.mass_matrix(model, q)
+            return jd.forward_dynamics(model, q, z, z).sum() + M.sum()
+        f = jax.value_and_grad(total)
+        f, x = (jax.vmap(f), jnp.tile(q, (states, 1))) if states else (f, q)
+        assert jnp.isfinite(jax.jit(f)(x)[0]).all()
+"""
+
+
+def test_many_cores_and_models_as_constants_compile():
+    code = CODE.format(n=200)
+    environment = {"NPROC": "64", "PATH": "/usr/bin:/bin", "JAX_PLATFORMS": "cpu"}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)

@@ -1,0 +1,64 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxdyn as jd
+from tests.models import every_joint, random_state, with_effects
+
+MODELS = {
+    "chain": lambda: jd.robots.chain(5),
+    "every joint": lambda: every_joint(3),
+    "tree": lambda: jd.robots.random_tree(
+        2, 8, joints=("revolute", "free", "spherical")
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("is_driven", [False, True], ids=["alone", "driven"])
+def test_derivatives_in_closed_form_are_those_of_inverse_dynamics(name, is_driven, rng):
+    model = with_effects(MODELS[name](), rng)
+    q, qd, qdd = random_state(model, rng)
+    options = {}
+    if is_driven:
+        fields = (jnp.asarray(rng.normal(size=3)) for _ in range(4))
+        options["base"] = jd.BaseMotion(*fields)
+        options["f_ext"] = jnp.asarray(rng.normal(size=(model.n, 6)))
+
+    def forces(d, qd, qdd):
+        moved = jd.integrate(model, q, d)
+        return jd.inverse_dynamics(model, moved, qd, qdd, **options)
+
+    state = jnp.zeros(model.nv), qd, qdd
+    expected = jax.jit(jax.jacfwd(forces, (0, 1, 2)))(*state)
+    result = jd.inverse_dynamics_derivatives(model, q, qd, qdd, **options)
+    for ours, theirs in zip(result, expected, strict=True):
+        scale = np.abs(theirs).max()
+        np.testing.assert_allclose(ours, theirs, atol=2e-14 * scale)
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_linearize_is_the_jacobian_of_forward_dynamics(name, rng):
+    model = with_effects(MODELS[name](), rng)
+    q, qd, tau = random_state(model, rng)
+
+    def accelerations(d, qd, tau):
+        return jd.forward_dynamics(model, jd.integrate(model, q, d), qd, tau)
+
+    state = jnp.zeros(model.nv), qd, tau
+    expected = jnp.concatenate(jax.jit(jax.jacfwd(accelerations, (0, 1, 2)))(*state), 1)
+    A, B = jd.linearize(model, q, qd, tau)
+    result = jnp.concatenate([A[model.nv :], B[model.nv :]], 1)
+    np.testing.assert_allclose(result, expected, atol=1e-12 * np.abs(expected).max())
+
+
+def test_many_columns_are_solved_with_the_matrix_and_without_it(rng, monkeypatch):
+    from jaxdyn.algorithms import _factor
+
+    model = jd.robots.random_tree(3, 9)
+    q, b = random_state(model, rng)[0], jnp.asarray(rng.normal(size=(model.nv, 4)))
+    dense = jd.factor(model, q).solve(b)
+    jax.clear_caches()
+    monkeypatch.setattr(_factor, "DENSE", 0)
+    np.testing.assert_allclose(jd.factor(model, q).solve(b), dense, atol=1e-11)
