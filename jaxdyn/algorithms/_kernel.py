@@ -228,7 +228,8 @@ def _one_call(function: Callable, args: Sequence) -> Any:
         return [*out, total]
 
     given = lax.optimization_barrier([args[k] for k in filled])
-    out = set_xla_metadata(jax.jit(inner)(*given), **TAG)[:-1]
+    tagged: Any = set_xla_metadata(jax.jit(inner)(*given), **TAG)
+    out = tagged[:-1]
     out[place] = out[place][: last.size].reshape(last.shape)
     return out
 

@@ -73,8 +73,8 @@ def spread(lanes: Lanes, tree: Any) -> Laned:
 def collect(lanes: Lanes, laned: Laned, steps: np.ndarray | None = None) -> Any:
     """Laned data as arrays with leading axis [steps], for some steps or for all."""
 
-    def join(*levels: Any) -> Any:
-        return jnp.concatenate(levels) if len(levels) > 1 else levels[0]
+    def join(first: Any, *others: Any) -> Any:
+        return jnp.concatenate([first, *others]) if others else first
 
     place = lanes.place if steps is None else lanes.place[steps]
     return take(jax.tree.map(join, *map(_flat, laned)), place)
@@ -98,7 +98,7 @@ def _repeat(tree: Any, level: Level) -> Any:
 def _attach(handed: Any, below: Level, level: Level) -> Any:
     """What the lanes below hand to their places in a level, summed; zero elsewhere."""
 
-    places = put(handed, below.attached, level.index.size)
+    places = put(handed, np.asarray(below.attached), level.index.size)
     return jax.tree.map(lambda x: x.reshape((*level.index.shape, *x.shape[1:])), places)
 
 
