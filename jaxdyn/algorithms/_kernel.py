@@ -171,7 +171,7 @@ def _filled(values: Sequence, places: Sequence[int], new: Sequence) -> list:
 
 def _on_cpu(*args: Any, jaxpr: ClosedJaxpr, size: int | None, batched: Any) -> Any:
     """One tagged call for one state; a loop over chunks of states for a batch."""
-    if not _fits(jaxpr):
+    if size == 0 or not _fits(jaxpr):
         return _plain(*args, jaxpr=jaxpr, size=size, batched=batched)
     if size is None:
         return _one_call(jaxpr_as_fun(jaxpr), args)
