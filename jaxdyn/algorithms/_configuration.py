@@ -96,14 +96,15 @@ def turning_rate(model: Model, qd: Float[Array, " nv"]) -> Float[Array, "nv nv"]
     W is zero for all other joints.
     """
     t = model.topology
-    W = jnp.zeros((model.nv, model.nv), qd.dtype)
+    W = jnp.zeros(model.nv**2, qd.dtype)
+
+    def block(x: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> Any:
+        entries = skew(Vec3.of(take(qd, x))).array()
+        return put(entries, rows[:, :, None] * model.nv + columns[:, None], W.size)
+
     if t.quaternion_v.size:
-        at = t.quaternion_v
-        w = skew(Vec3.of(qd[at])).array()
-        W = W.at[at[:, :, None], at[:, None]].set(w)
+        W = W + block(t.quaternion_v, t.quaternion_v, t.quaternion_v)
     if t.position_v.size:
         at, turn = t.position_v, t.position_v + 3
-        v, w = skew(Vec3.of(qd[at])).array(), skew(Vec3.of(qd[turn])).array()
-        W = W.at[at[:, :, None], at[:, None]].set(w)
-        W = W.at[at[:, :, None], turn[:, None]].set(v)
-    return W
+        W = W + block(turn, at, at) + block(at, at, turn)
+    return W.reshape(model.nv, model.nv)

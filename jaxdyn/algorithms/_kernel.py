@@ -5,7 +5,7 @@ over a robot. For one state their dispatch takes most of the time; for a large b
 each of them streams its arrays through memory. A function made a `kernel` is on the CPU
 
 - one compiled function, its loops included, and
-- under `jax.vmap` applied to some ten states at a time, all of whose numbers stay in
+- under `jax.vmap` applied to 32 or 64 states at a time, all of whose numbers stay in
   the first levels of cache.
 
 On other devices, and where it holds an operation that such a function cannot, it is
@@ -21,6 +21,7 @@ import jax
 import jax.numpy as jnp
 import jaxlib.version
 from jax import lax
+from jax.core import Tracer
 from jax.experimental.xla_metadata import set_xla_metadata
 from jax.extend.core import ClosedJaxpr, Jaxpr, Primitive, jaxpr_as_fun
 from jax.interpreters import ad, batching, mlir
@@ -60,14 +61,19 @@ def _bind(function: Callable, args: Sequence, size: int | None, batched: Any) ->
         for x, b in zip(args, batched, strict=True)
     ]
     closed, shape = jax.make_jaxpr(function, return_shape=True)(*specs)
+    if any(isinstance(c, Tracer) for c in closed.consts):
+        raise TypeError("a kernel must get all traced values as arguments.")
     needed, used = pe.dce_jaxpr(closed.jaxpr, [True] * len(closed.out_avals))
     kept = [k for k, u in enumerate(used) if u]
+    flags = tuple(batched[k] for k in kept)
     out = kernel_p.bind(
         *(args[k] for k in kept),
         jaxpr=ClosedJaxpr(needed, closed.consts),
-        size=size,
-        batched=tuple(batched[k] for k in kept),
+        size=size if any(flags) else None,
+        batched=flags,
     )
+    if size is not None and not any(flags):  # the same for all states
+        out = [jnp.broadcast_to(x, (size, *x.shape)) for x in out]
     return jax.tree.unflatten(jax.tree.structure(shape), out)
 
 
@@ -117,19 +123,24 @@ def _jvp(primals: Any, tangents: Any, *, jaxpr: Any, size: Any, batched: Any) ->
     to store it and read it back, and a long simulation stores nothing but its states.
     """
     moving = [k for k, t in enumerate(tangents) if not isinstance(t, ad.Zero)]
+    smooth = [jnp.issubdtype(a.dtype, jnp.inexact) for a in jaxpr.out_avals]
     function, count = jaxpr_as_fun(jaxpr), len(primals)
 
     def slope(*args: Any) -> Any:
         primals, moved = args[:count], args[count:]
 
         def of_moving(*some: Any) -> Any:
-            return function(*_filled(primals, moving, some))
+            out = function(*_filled(primals, moving, some))
+            return [x for x, s in zip(out, smooth, strict=True) if s]
 
         return jax.jvp(of_moving, tuple(primals[k] for k in moving), moved)[1]
 
     out = kernel_p.bind(*primals, jaxpr=jaxpr, size=size, batched=batched)
     args = [*primals, *(tangents[k] for k in moving)]
-    return out, _bind(slope, args, size, [*batched, *(batched[k] for k in moving)])
+    flags = [*batched, *(batched[k] for k in moving)]
+    slopes = iter(_bind(slope, args, size, flags))
+    none = [ad.Zero(jax.typeof(x).to_tangent_aval()) for x in out]
+    return out, [next(slopes) if s else z for z, s in zip(none, smooth, strict=True)]
 
 
 def _transpose(cts: Any, *args: Any, jaxpr: Any, size: Any, batched: Any) -> Any:
@@ -200,8 +211,10 @@ _lower_in_chunks = mlir.lower_fun(_on_cpu, multiple_results=True)
 
 def _lower_on_cpu(ctx: Any, *args: Any, **params: Any) -> Any:
     """The lowering for the CPU; arrays that XLA splits over devices stay whole."""
-    devices = getattr(ctx.module_context.axis_context, "num_devices", None) or 1
-    lower = _lower_in_chunks if devices == 1 else _lower_plain
+    module = ctx.module_context
+    devices = getattr(module.axis_context, "num_devices", None) or 1
+    is_exported = module.lowering_parameters.for_export  # for who knows which jaxlib
+    lower = _lower_plain if devices > 1 or is_exported else _lower_in_chunks
     return lower(ctx, *args, **params)
 
 

@@ -6,7 +6,7 @@ a program nor its derivatives ever scatter, which a `kernel` cannot.
 """
 
 from collections.abc import Iterable
-from functools import cache, cached_property, partial
+from functools import cached_property, partial
 from typing import Any
 
 import jax
@@ -39,7 +39,7 @@ def put(tree: Any, index: np.ndarray, size: int) -> Any:
 
     def rows(x: Any) -> Any:
         flat = x.reshape((index.size, *x.shape[index.ndim :]))
-        return _sum_rows(flat, Sources.one_each(index.ravel(), size).transpose())
+        return _sum_rows(flat, Sources.one_each(index.ravel(), size).transpose)
 
     return jax.tree.map(rows, tree)
 
@@ -80,12 +80,12 @@ class Sources:
     def __repr__(self) -> str:
         return f"Sources({len(self.rows)} of {self.size})"
 
-    @cache  # noqa: B019
+    @cached_property
     def is_identity(self) -> bool:
         """Whether all rows stay where they are."""
         return self.rows == tuple((i,) for i in range(self.size))
 
-    @cache  # noqa: B019
+    @cached_property
     def transpose(self) -> "Sources":
         """The sources of the transposed map."""
         rows: list[list[int]] = [[] for _ in range(self.size)]
@@ -94,7 +94,7 @@ class Sources:
                 rows[j].append(i)
         return Sources(map(tuple, rows), len(self.rows))
 
-    @cache  # noqa: B019
+    @cached_property
     def tables(self) -> tuple[list[np.ndarray], np.ndarray]:
         """Index tables of like width, and where each result is in their sums.
 
@@ -118,7 +118,7 @@ def _power_of_two(n: int) -> int:
 
 
 def _sum_rows(x: Any, sources: Sources, stored: bool = False) -> Any:
-    if sources.is_identity() and not stored:
+    if sources.is_identity and not stored:
         return x
     return sum_rows_p.bind(x, sources=sources, stored=stored)
 
@@ -148,7 +148,7 @@ def _copy(x: Any, *, sources: Sources, stored: bool) -> Any:
 def sum_rows(x: Any, *, sources: Sources, stored: bool) -> Any:
     """The map in primitives of JAX."""
     x = jnp.asarray(x)
-    tables, order = sources.tables()
+    tables, order = sources.tables
     sums = []
     for table in tables:
         rows = _rows(x, table.ravel()).reshape((*table.shape, *x.shape[1:]))
@@ -161,7 +161,7 @@ def sum_rows(x: Any, *, sources: Sources, stored: bool) -> Any:
 def _transpose(ct: Any, x: Any, *, sources: Sources, stored: bool) -> Any:
     if isinstance(ct, ad.Zero):
         return (ad.Zero(x.aval),)
-    return (_sum_rows(ct, sources.transpose()),)
+    return (_sum_rows(ct, sources.transpose),)
 
 
 def _batch(args: Any, dims: Any, *, sources: Sources, stored: bool) -> Any:

@@ -191,14 +191,12 @@ def _times(u: Vec3, Y: Mat3, p: Twist) -> Twist:
 
 def _transposed(u: Vec3, Y: Mat3, p: Twist) -> Twist:
     """The product of the transpose of [0, -skew(u); 0, Y] with a column."""
-    return u * 0, cross(u, p[0]) + Y.T @ p[1]
+    return jax.tree.map(jnp.zeros_like, u), cross(u, p[0]) + Y.T @ p[1]
 
 
 def _twice(a: Twist) -> Twist:
     return a[0] + a[0], a[1] + a[1]
 
 
-def _sum(a: Twist, *others: Twist) -> Twist:
-    for b in others:
-        a = a[0] + b[0], a[1] + b[1]
-    return a
+def _sum(a: Twist, b: Twist) -> Twist:
+    return a[0] + b[0], a[1] + b[1]

@@ -8,7 +8,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.core import Tracer
+from jax._src.core import trace_state_clean
 
 from jaxdyn.model import Model
 
@@ -24,13 +24,15 @@ def batched(
     """The function for many states at once, on all cores of the CPU.
 
     It is compiled, like `jax.jit(jax.vmap(function, in_axes))`, and has the same
-    values. Called with arrays it gives each core an equal part of the batch; inside
-    `jit` and under derivatives, and on other devices, it is that `vmap` and no more.
+    values. Called with arrays it gives each core an equal part of the batch, if that
+    has some hundred states; inside `jit` and under derivatives, and on other devices,
+    it is that `vmap` and no more.
 
     Args:
         in_axes: for each positional argument 0 if its arrays have a leading axis of
             states, None if it is the same for all. By default models are shared and all
-            else is not. Keyword arguments have the leading axis.
+            else is not. Keyword arguments have the leading axis: choose a `method` with
+            `functools.partial`.
         cores: how many to use; by default all that this process may.
 
     Raises:
@@ -51,27 +53,47 @@ def batched(
 
         return jax.vmap(one)(split, options)
 
+    known = set()
+
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
         axes = _axes(args, in_axes)
         shared = [None if axis == 0 else x for x, axis in zip(args, axes, strict=True)]
         split = {k: x for k, x in enumerate(args) if axes[k] == 0}
-        size, leaves = _length((split, options)), jax.tree.leaves((args, options))
-        traced = any(isinstance(x, Tracer) for x in leaves)
-        parts = 1 if traced or jax.default_backend() != "cpu" else count
-        parts = max(1, min(parts, size // SMALL))
-        if parts == 1:
+        size = _length((split, options))
+        parts = min(count, size // SMALL)
+        if parts < 2 or not _may_split(count):
             return vectorized(shared, split, options)
+        length = -(-size // parts)  # parts of one length, so that one program does
+        starts = [min(k * length, size - length) for k in range(parts)]
 
-        def run(k: int) -> Any:
-            rows = slice(k * size // parts, (k + 1) * size // parts)
+        def run(start: int) -> Any:
+            rows = slice(start, start + length)
             mine = jax.tree.map(lambda x: x[rows], (split, options))
             return jax.block_until_ready(vectorized(shared, *mine))
 
-        results = list(_threads(count).map(run, range(parts)))
+        signature = tuple(map(jnp.shape, jax.tree.leaves((args, options))))
+        if signature not in known:  # compile once, here
+            run(0)
+            known.add(signature)
+        results = list(_threads(count).map(run, starts))
+        again = parts * length - size  # rows that the last two parts share
+        results[-1] = jax.tree.map(lambda x: x[again:], results[-1])
         return jax.tree.map(lambda *xs: jnp.concatenate(xs), *results)
 
     return call
+
+
+def _may_split(count: int) -> bool:
+    """Whether threads would do the same: no tracing, and the same settings of JAX."""
+    if jax.default_backend() != "cpu" or not trace_state_clean():
+        return False
+    return _settings() == _threads(count).submit(_settings).result()
+
+
+def _settings() -> tuple:
+    names = ("enable_x64", "default_device", "default_matmul_precision", "debug_nans")
+    return tuple(getattr(jax.config, f"jax_{name}") for name in names)
 
 
 def _axes(args: tuple, in_axes: Sequence[int | None] | None) -> list[int | None]:

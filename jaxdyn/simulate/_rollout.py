@@ -17,7 +17,7 @@ def rollout(
     q0: Float[Array, " nq"],
     qd0: Float[Array, " nv"],
     taus: Float[Array, "steps joints"],
-    dt: Float[Array, ""] | float,
+    dt: Float[Array, "..."] | float,
 ) -> tuple[Float[Array, "times nq"], Float[Array, "times nv"]]:
     r"""The states at the times 0, dt, 2 dt, ... under the joint forces of each step.
 
@@ -27,9 +27,11 @@ def rollout(
 
     Args:
         taus: the joint forces of each step, which do not change during it.
-        dt: the length of a step.
+        dt: the length of a step, the same for all.
     """
     model, q0, qd0, taus = arguments(model, q0=q0, qd0=qd0, taus=taus)
+    if jnp.shape(dt):
+        raise ValueError(f"dt has shape {jnp.shape(dt)}, expected one number.")
     step = jnp.asarray(dt, q0.dtype)
 
     def advance(state: Any, tau: Any) -> Any:

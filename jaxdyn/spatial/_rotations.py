@@ -79,7 +79,7 @@ def cos_sin(angle: Scalar) -> tuple[Scalar, Scalar]:
     first two have so few digits that k times them is exact; then the Taylor series of
     both on [-pi/4, pi/4]. The library functions are calls for one number at a time,
     ten times slower in a loop over states. Beyond 1e8 (float32: 1e4) the result is that
-    of an angle which differs in the last place.
+    of an angle which differs in the last place, beyond 1e17 (1e8) that of any angle.
     """
     dtype = jnp.result_type(angle)
     k = jnp.round(angle * (2 / np.pi))
@@ -87,6 +87,8 @@ def cos_sin(angle: Scalar) -> tuple[Scalar, Scalar]:
     near = (angle - k * coarse) - k * middle
     r = near - k * fine
     rest = (near - r) - k * fine  # what r is rounded by
+    lost = jnp.abs(r) > 1
+    r, rest = jnp.where(lost, 0, r), jnp.where(lost, 0, rest)
     z = r * r
     terms = 8 if dtype == np.float64 else 4
     sine = r + (r * z * _horner(z, _SINE[:terms]) + rest * (1 - 0.5 * z))
@@ -138,11 +140,12 @@ def exp(d: Vec3) -> Quaternion:
     small = x < 1e-2
     angle = jnp.sqrt(jnp.where(small, 1, x))
     series = _horner(x, (1 / 2, -1 / 48, 1 / 3840, -1 / 645120, 1 / 185794560))
-    v = d * jnp.where(small, series, jnp.sin(angle / 2) / angle)
+    c, s = cos_sin(angle / 2)
+    v = d * jnp.where(small, series, s / angle)
     series = _horner(
         x, (1.0, -1 / 8, 1 / 384, -1 / 46080, 1 / 10321920, -1 / 3715891200)
     )
-    return Quaternion(v.x, v.y, v.z, jnp.where(small, series, jnp.cos(angle / 2)))
+    return Quaternion(v.x, v.y, v.z, jnp.where(small, series, c))
 
 
 def log(a: Quaternion) -> Vec3:

@@ -83,6 +83,20 @@ def test_derivatives_of_a_batch_and_batches_of_derivatives_agree(rng):
     assert_same(each[1].sum(axis=0), whole[1], 1e-11)
 
 
+def test_slopes_that_do_not_depend_on_the_batch(rng):
+    x, d = jnp.asarray(rng.normal(size=(100, 3))), jnp.ones(3)
+    batch = jax.vmap(kernel(lambda x, d: (jnp.round(x) + d, x > 0)), (0, None))
+    _, (slope, _) = jax.jit(lambda x, d: jax.jvp(batch, (x, d), (x, d)))(x, d)
+    np.testing.assert_array_equal(slope, np.ones((100, 3)))
+    gradient = jax.jit(jax.grad(lambda d: batch(x, d)[0].sum()))(d)
+    np.testing.assert_array_equal(gradient, np.full(3, 100.0))
+
+
+def test_traced_values_must_be_arguments():
+    with pytest.raises(TypeError, match="must get all traced values as arguments"):
+        jax.jit(jax.grad(lambda c: kernel(lambda x: x * c)(jnp.ones(3)).sum()))(2.0)
+
+
 @pytest.mark.parametrize("name", ["forward_dynamics", "inverse_dynamics"])
 def test_the_recursions_and_their_gradients_are_kernels(name, rng):
     model = jd.robots.puma_560()

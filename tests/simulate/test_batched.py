@@ -41,6 +41,22 @@ def test_inside_jit_and_under_derivatives_it_is_vmap(rng, four_cores):
     np.testing.assert_allclose(gradient, expected, atol=1e-12)
 
 
+def test_tracers_in_closures_and_nested_batches(four_cores):
+    x = jnp.arange(16.0)
+    product = jax.grad(lambda m: jd.batched(lambda x: x * m)(x).sum())
+    assert product(2.0) == jax.jit(product)(2.0) == x.sum()
+    inner = jd.batched(lambda x: 2 * x)
+    nested = jd.batched(lambda y: y + inner(x)[1])(x)
+    np.testing.assert_array_equal(nested, x + 2)
+
+
+def test_settings_of_the_caller_count(four_cores):
+    x = np.arange(16.0)
+    with jax.enable_x64(False):
+        assert jd.batched(lambda x: x * 1.1)(x).dtype == jnp.float32
+    assert jd.batched(lambda x: x * 1.1)(x).dtype == jnp.float64
+
+
 def test_what_cannot_be_is_named():
     with pytest.raises(ValueError, match="cores is 0, expected 1 to"):
         jd.batched(jnp.sin, cores=0)

@@ -64,3 +64,5 @@ def test_wrong_shapes_are_named():
         jd.rollout(model, q, q[:5], jnp.zeros((3, 6)), 0.1)
     with pytest.raises(ValueError, match=r"q0 has shape \(4,\), expected \(6,\)"):
         jd.rollout(model, q[:4], q, jnp.zeros((3, 6)), 0.1)
+    with pytest.raises(ValueError, match=r"dt has shape \(3,\), expected one number"):
+        jd.rollout(model, q, q, jnp.zeros((3, 6)), jnp.ones(3))
