@@ -5,7 +5,7 @@ over a robot. For one state their dispatch takes most of the time; for a large b
 each of them streams its arrays through memory. A function made a `kernel` is on the CPU
 
 - one compiled function, its loops included, and
-- under `jax.vmap` applied to 32 or 64 states at a time, all of whose numbers stay in
+- under `jax.vmap` applied to 16 to 64 states at a time, all of whose numbers stay in
   the first levels of cache.
 
 On other devices, and where it holds an operation that such a function cannot, it is
@@ -256,11 +256,11 @@ def _merged(count: int, places: Sequence[int], some: Any, others: Any) -> list:
 def _chunk(jaxpr: ClosedJaxpr) -> int:
     """How many states at a time: enough for SIMD, few enough to stay in cache.
 
-    Measured for chains of 7 to 1000 joints: 32 is best or next to it for all of them,
-    and 64 where there are less than some twenty.
+    Measured for chains of 7 to 1000 joints: 64 is best for less than some twenty
+    joints, 16 for several hundred.
     """
     numbers = sum(a.size for a in (*jaxpr.in_avals, *jaxpr.out_avals))
-    return 64 if numbers < 2000 else 32
+    return 64 if numbers < 2000 else 32 if numbers < 20_000 else 16
 
 
 def _fits(jaxpr: ClosedJaxpr) -> bool:
