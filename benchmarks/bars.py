@@ -87,11 +87,19 @@ def _batch_sizes(records: list) -> list[Bar]:
 
 
 def _jacobian(records: list) -> list[Bar]:
-    compare = _comparison(records, "arm", "jacobian", 1024)
     what = "Jacobian of FD, 7 dof, batch 1024"
+    return _two(_comparison(records, "arm", "jacobian", 1024), what, 0.5, 10.0)
+
+
+def _humanoid(records: list) -> list[Bar]:
+    compare = _comparison(records, "humanoid", "forward_dynamics", 4096)
+    return _two(compare, "FD, humanoid of 35 dof, batch 4096, float64", 1.0, 2.0)
+
+
+def _two(compare: Callable, what: str, pinocchio: float, jax_peer: float) -> list[Bar]:
     return [
-        compare(f"{what} / Pinocchio", 0.5, PINOCCHIO),
-        compare(f"{what} / best JAX peer", 10.0, JAX_PEERS),
+        compare(f"{what} / Pinocchio", pinocchio, PINOCCHIO),
+        compare(f"{what} / best JAX peer", jax_peer, JAX_PEERS),
     ]
 
 
@@ -115,15 +123,6 @@ def _latency(records: list) -> list[Bar]:
         what = f"{SHORT[row]}, 7 dof, one state: time / best JAX peer"
         found.append(compare(what, 0.8, JAX_PEERS))
     return found
-
-
-def _humanoid(records: list) -> list[Bar]:
-    compare = _comparison(records, "humanoid", "forward_dynamics", 4096)
-    what = "FD, humanoid of 35 dof, batch 4096, float64"
-    return [
-        compare(f"{what} / Pinocchio", 1.0, PINOCCHIO),
-        compare(f"{what} / best JAX peer", 2.0, JAX_PEERS),
-    ]
 
 
 def _compile(records: list) -> list[Bar]:

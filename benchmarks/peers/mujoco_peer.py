@@ -75,27 +75,22 @@ class Peer(MujocoAxes):
         return call
 
     def _inverse(self, *arrays: np.ndarray) -> Callable[[], np.ndarray]:
-        data, out = self.data[0], np.empty_like(arrays[1])
-
-        def call() -> np.ndarray:
-            for i, (data.qpos, data.qvel, data.qacc) in enumerate(
-                zip(*arrays, strict=True)
-            ):
-                mujoco.mj_inverse(self.model, data)
-                out[i] = data.qfrc_inverse
-            return out
-
-        return call
+        return self._calls(mujoco.mj_inverse, "qacc", "qfrc_inverse", arrays)
 
     def _forward(self, *arrays: np.ndarray) -> Callable[[], np.ndarray]:
+        return self._calls(mujoco.mj_forward, "qfrc_applied", "qacc", arrays)
+
+    def _calls(
+        self, function: Callable, given: str, wanted: str, arrays: tuple
+    ) -> Callable[[], np.ndarray]:
+        """One call from Python for each state."""
         data, out = self.data[0], np.empty_like(arrays[1])
 
         def call() -> np.ndarray:
-            for i, (data.qpos, data.qvel, data.qfrc_applied) in enumerate(
-                zip(*arrays, strict=True)
-            ):
-                mujoco.mj_forward(self.model, data)
-                out[i] = data.qacc
+            for i, (data.qpos, data.qvel, x) in enumerate(zip(*arrays, strict=True)):
+                setattr(data, given, x)
+                function(self.model, data)
+                out[i] = getattr(data, wanted)
             return out
 
         return call

@@ -9,8 +9,9 @@ each of them streams its arrays through memory. A function made a `kernel` is on
   the first levels of cache.
 
 On other devices, and where it holds an operation that such a function cannot, it is
-compiled as written. Its values are the same. `jit`, `vmap` and derivatives of both
-modes and any order compose with it; its derivatives are kernels again.
+compiled as written. Its values are the same but for rounding. `jit`, `vmap` and
+derivatives of both modes and any order compose with it; its derivatives are kernels
+again.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -30,7 +31,7 @@ from jax.interpreters import partial_eval as pe
 from jaxdyn.algorithms._rows import sum_rows
 
 # The tag is internal to XLA. With releases that were not tried, programs are compiled
-# as written: slower, never different.
+# as written: slower, the same but for rounding.
 TRIED = ("0.10.1",)
 TAG = {"xla_cpu_small_call": "true", "inlineable": "false"}
 
@@ -229,28 +230,23 @@ def _one_call(function: Callable, args: Sequence) -> Any:
     floats = [k for k, x in enumerate(results) if jnp.issubdtype(x.dtype, jnp.floating)]
     place = min(floats, key=lambda k: results[k].size)
     last = results[place]
-    filled = [k for k, x in enumerate(args) if x.size]
-    specs = [(x.shape, x.dtype) for x in args if not x.size]
+    full = [k for k, x in enumerate(args) if x.size]
+    specs = [(x.shape if x.size == 0 else (0,), x.dtype) for x in args]
 
     def inner(*given: Any) -> Any:
         empty = [jnp.zeros(*spec) for spec in specs]
-        out = list(function(*_merged(len(args), filled, given, empty)))
+        out = list(function(*_filled(empty, full, given)))
         seen = [lax.slice(x.ravel(), (0,), (1,)).astype(last.dtype) for x in given]
         total = sum(seen, jnp.zeros(1, last.dtype))
         out[place] = jnp.concatenate([out[place].ravel(), total])
         return [*out, total]
 
-    given = lax.optimization_barrier([args[k] for k in filled])
+    # without the barrier XLA moves constants inside, and drops the arguments
+    given = lax.optimization_barrier([args[k] for k in full])
     tagged: Any = set_xla_metadata(jax.jit(inner)(*given), **TAG)
     out = tagged[:-1]
     out[place] = out[place][: last.size].reshape(last.shape)
     return out
-
-
-def _merged(count: int, places: Sequence[int], some: Any, others: Any) -> list:
-    """The list with `some` at the given places and `others`, in order, elsewhere."""
-    some, others = iter(some), iter(others)
-    return [next(some) if k in places else next(others) for k in range(count)]
 
 
 def _chunk(jaxpr: ClosedJaxpr) -> int:
