@@ -23,6 +23,7 @@ from jaxdyn.algorithms import (
     gibbs_appell,
     gibbs_appell_inertia,
     implicit,
+    inverse_gradient,
     inverse_slopes,
     newton_euler,
     noc,
@@ -30,6 +31,7 @@ from jaxdyn.algorithms import (
     solve_inertia,
     transmitted_wrenches,
     turning_rate,
+    virtual_power,
 )
 from jaxdyn.model import Model, arguments, singular_joints
 
@@ -186,7 +188,7 @@ def forward_dynamics(
     given = dict(q=q, qd=qd, tau=tau, f_ext=f_ext, base=base)
     forward = _choose("forward_dynamics", method, FORWARD)
     _check_open(model)
-    return implicit(forward, _residual, *arguments(model, **given))[0]
+    return implicit(forward, *RESIDUAL, *arguments(model, **given))[0]
 
 
 @compiled()
@@ -208,7 +210,7 @@ def linearize(
     _check_open(model)
     inputs = arguments(model, q=q, qd=qd, tau=tau, f_ext=f_ext, base=base)
     model, q, qd, tau, f_ext, base = inputs
-    qdd, factor = implicit(FORWARD["denoc"], _residual, *inputs)
+    qdd, factor = implicit(FORWARD["denoc"], *RESIDUAL, *inputs)
     by_q, by_qd, _ = inverse_slopes(model, q, qd, qdd, f_ext, base)
     one, none = jnp.eye(model.nv, dtype=q.dtype), jnp.zeros_like(by_q)
     columns = jnp.concatenate([-by_q, -by_qd, one], axis=1)
@@ -248,6 +250,21 @@ def _residual(
     qdd: Any, model: Model, q: Any, qd: Any, tau: Any, f_ext: Any, base: Any
 ) -> Any:
     return inverse_dynamics(model, q, qd, qdd, f_ext=f_ext, base=base) - tau
+
+
+def _power(
+    rate: Any, qdd: Any, model: Model, q: Any, qd: Any, tau: Any, f_ext: Any, base: Any
+) -> Any:
+    """The product of any joint rates with the residual."""
+    others = model.armature * qdd + passive_forces(model, q, qd) - tau
+    return virtual_power(model, rate, q, qd, qdd, f_ext, base) + (rate * others).sum()
+
+
+def _gradient(
+    rate: Any, qdd: Any, model: Model, q: Any, qd: Any, tau: Any, f_ext: Any, base: Any
+) -> Any:
+    """The gradient of the power by q, qd and tau."""
+    return (*inverse_gradient(model, rate, q, qd, qdd, f_ext, base), -rate)
 
 
 def _recursive(recursion: Callable) -> Callable:
@@ -307,4 +324,5 @@ FORWARD = {
     "gibbs_appell": _dense(gibbs_appell_inertia, gibbs_appell),
     "noc": _dense(noc, newton_euler),
 }
+RESIDUAL = _residual, _power, _gradient
 rnea, crba, aba = inverse_dynamics, mass_matrix, forward_dynamics  # names peers use

@@ -32,6 +32,7 @@ from jaxdyn.algorithms._factor import Factor as Factor
 from jaxdyn.algorithms._factor import denoc_factor as denoc_factor
 from jaxdyn.algorithms._gibbs_appell import gibbs_appell as gibbs_appell
 from jaxdyn.algorithms._gibbs_appell import gibbs_appell_inertia as gibbs_appell_inertia
+from jaxdyn.algorithms._gradient import inverse_gradient as inverse_gradient
 from jaxdyn.algorithms._joint_forces import passive_forces as passive_forces
 from jaxdyn.algorithms._kernel import WRITTEN_OUT as WRITTEN_OUT
 from jaxdyn.algorithms._kinematics import Accelerations as Accelerations
@@ -47,6 +48,7 @@ from jaxdyn.algorithms._kinematics import jacobian as jacobian
 from jaxdyn.algorithms._kinematics import jacobian_dot_qd as jacobian_dot_qd
 from jaxdyn.algorithms._newton_euler import newton_euler as newton_euler
 from jaxdyn.algorithms._newton_euler import transmitted_wrenches as transmitted_wrenches
+from jaxdyn.algorithms._newton_euler import virtual_power as virtual_power
 from jaxdyn.algorithms._noc import joint_constraints as joint_constraints
 from jaxdyn.algorithms._noc import natural_complement as natural_complement
 from jaxdyn.algorithms._noc import noc as noc

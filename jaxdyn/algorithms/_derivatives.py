@@ -15,16 +15,25 @@ from jax.custom_derivatives import SymbolicZero
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms._factor import Factor
+from jaxdyn.algorithms._linear import linear_map
 from jaxdyn.algorithms._newton_euler import newton_euler
 from jaxdyn.model import Model
 
 
-def implicit(forward: Callable, inverse: Callable, *inputs: Any) -> Any:
+def implicit(
+    forward: Callable,
+    inverse: Callable,
+    power: Callable,
+    gradient: Callable,
+    *inputs: Any,
+) -> Any:
     """What forward(*inputs) returns, with derivatives of `inverse`.
 
     That are the accelerations and the factor of the inertia matrix, which counts as a
-    constant: use it by `solve_inertia`, which knows how M varies. `inputs` start with
-    the model and q; inverse(qdd, *inputs) is zero at the result.
+    constant: use it by `solve_inertia`, which knows how M varies. `inputs` are the
+    model, q, qd, tau and others; inverse(qdd, *inputs) is zero at the result. Reverse
+    mode needs its product with joint rates, power(rate, qdd, *inputs), and of that
+    gradient(rate, qdd, *inputs) by q, qd and tau.
     """
 
     @jax.custom_jvp
@@ -33,7 +42,35 @@ def implicit(forward: Callable, inverse: Callable, *inputs: Any) -> Any:
 
     def rule(primals: Any, tangents: Any) -> Any:
         qdd, factor = accelerations(*primals)
-        slope = _along(lambda *inputs: inverse(qdd, *inputs), primals, tangents)
+        leaves, tree = jax.tree.flatten(primals)
+        slopes = jax.tree.leaves(tangents, is_leaf=_is_zero)
+        moving = [k for k, t in enumerate(slopes) if not _is_zero(t)]
+        first = len(jax.tree.leaves(primals[0]))
+
+        def of_moving(function: Callable, leaves: list) -> Callable:
+            def partial(*values: Any) -> Any:
+                replaced = dict(zip(moving, values, strict=True))
+                inputs = [replaced.get(k, x) for k, x in enumerate(leaves)]
+                return function(*jax.tree.unflatten(tree, inputs))
+
+            return partial
+
+        def along(fixed: Any, tangents: list) -> Any:
+            qdd, leaves = fixed
+            function = of_moving(lambda *inputs: inverse(qdd, *inputs), leaves)
+            return jax.jvp(function, [leaves[k] for k in moving], tangents)[1]
+
+        def against(fixed: Any, rate: Any) -> Any:
+            qdd, leaves = fixed
+            if set(moving) <= {first, first + 1, first + 2}:
+                by_state = gradient(rate, qdd, *jax.tree.unflatten(tree, leaves))
+                return [by_state[k - first] for k in moving]
+            function = of_moving(lambda *inputs: power(rate, qdd, *inputs), leaves)
+            at = [leaves[k] for k in moving]
+            return jax.grad(function, range(len(at)))(*at)
+
+        moved = [slopes[k] for k in moving]
+        slope = linear_map(along, against, (qdd, leaves), moved, like=qdd)
         dqdd = -solve_inertia(primals[0], primals[1], factor, slope)
         return (qdd, factor), (dqdd, jax.tree.map(jnp.zeros_like, factor))
 
@@ -65,17 +102,5 @@ def solve_inertia(
     return jax.lax.custom_linear_solve(inertia_times, b, solve, symmetric=True)
 
 
-def _along(function: Callable, primals: Any, tangents: Any) -> Any:
-    """The derivative of a function along those tangents that are not zero."""
-    leaves, tree = jax.tree.flatten(primals)
-    slopes = jax.tree.leaves(tangents, is_leaf=lambda t: isinstance(t, SymbolicZero))
-    moving = [k for k, t in enumerate(slopes) if not isinstance(t, SymbolicZero)]
-
-    def of_moving(*values: Any) -> Any:
-        replaced = list(leaves)
-        for k, value in zip(moving, values, strict=True):
-            replaced[k] = value
-        return function(*jax.tree.unflatten(tree, replaced))
-
-    primal = tuple(leaves[k] for k in moving)
-    return jax.jvp(of_moving, primal, tuple(slopes[k] for k in moving))[1]
+def _is_zero(tangent: Any) -> bool:
+    return isinstance(tangent, SymbolicZero)

@@ -21,13 +21,16 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 import jaxlib.version
+import numpy as np
 from jax import lax
 from jax.core import Tracer
 from jax.experimental.xla_metadata import set_xla_metadata
 from jax.extend.core import ClosedJaxpr, Jaxpr, Primitive, jaxpr_as_fun
+from jax.extend.mlir import ir
 from jax.interpreters import ad, batching, mlir
 from jax.interpreters import partial_eval as pe
 
+from jaxdyn.algorithms._linear import apply
 from jaxdyn.algorithms._rows import sum_rows
 
 # The tag is internal to XLA. With releases that were not tried, programs are compiled
@@ -210,13 +213,42 @@ _lower_plain = mlir.lower_fun(_plain, multiple_results=True)
 _lower_in_chunks = mlir.lower_fun(_on_cpu, multiple_results=True)
 
 
-def _lower_on_cpu(ctx: Any, *args: Any, **params: Any) -> Any:
+def _lower_on_cpu(
+    ctx: Any, *args: Any, jaxpr: ClosedJaxpr, size: int | None, batched: Any
+) -> Any:
     """The lowering for the CPU; arrays that XLA splits over devices stay whole."""
     module = ctx.module_context
     devices = getattr(module.axis_context, "num_devices", None) or 1
     is_exported = module.lowering_parameters.for_export  # for who knows which jaxlib
-    lower = _lower_plain if devices > 1 or is_exported else _lower_in_chunks
-    return lower(ctx, *args, **params)
+    if devices > 1 or is_exported:
+        return _lower_plain(ctx, *args, jaxpr=jaxpr, size=size, batched=batched)
+    values = [None if b else _constant(x) for x, b in zip(args, batched, strict=True)]
+    free = [k for k, value in enumerate(values) if value is None]
+    return _lower_in_chunks(
+        ctx.replace(avals_in=[ctx.avals_in[k] for k in free]),
+        *(args[k] for k in free),
+        jaxpr=_with_constants(jaxpr, values, free),
+        size=size,
+        batched=tuple(batched[k] for k in free),
+    )
+
+
+def _constant(x: ir.Value) -> np.ndarray | None:
+    """The array, if the program holds its numbers."""
+    operation = getattr(x.owner, "operation", None)  # a block has none
+    if operation is None or operation.name != "stablehlo.constant":
+        return None
+    value = operation.attributes["value"]
+    is_float = isinstance(value, ir.DenseFPElementsAttr)  # no others in a model
+    return np.array(value) if is_float else None
+
+
+def _with_constants(jaxpr: ClosedJaxpr, values: list, free: list[int]) -> ClosedJaxpr:
+    """The function of the free arguments: XLA folds what only the others decide."""
+    specs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in jaxpr.in_avals]
+    function = jaxpr_as_fun(jaxpr)
+    make = jax.make_jaxpr(lambda *x: function(*_filled(values, free, x)))
+    return make(*(specs[k] for k in free))
 
 
 def _one_call(function: Callable, args: Sequence) -> Any:
@@ -292,11 +324,16 @@ OPERATIONS = frozenset(
     dynamic_update_slice reduce_sum reduce_max reduce_min reduce_prod reduce_and
     reduce_or scan while cond jit pjit closed_call custom_jvp_call custom_vjp_call
     custom_linear_solve stop_gradient jaxdyn_kernel
+    linear_map
     """.split()
 )
 
 # our primitives as functions of arrays in primitives of JAX
-WRITTEN_OUT: dict[str, Callable] = {"jaxdyn_kernel": _plain, "sum_rows": sum_rows}
+WRITTEN_OUT: dict[str, Callable] = {
+    "jaxdyn_kernel": _plain,
+    "linear_map": apply,
+    "sum_rows": sum_rows,
+}
 
 kernel_p = Primitive("jaxdyn_kernel")
 kernel_p.multiple_results = True
@@ -306,4 +343,4 @@ ad.primitive_jvps[kernel_p] = _jvp
 ad.primitive_transposes[kernel_p] = _transpose
 batching.primitive_batchers[kernel_p] = _batch
 mlir.register_lowering(kernel_p, _lower_plain)
-mlir.register_lowering(kernel_p, _lower_on_cpu, platform="cpu")
+mlir.register_lowering(kernel_p, _lower_on_cpu, platform="cpu", cacheable=False)

@@ -125,7 +125,7 @@ def _rows(model: Model, q: Any, qd: Any, qdd: Any, f_ext: Any, base: Any) -> Any
     root = Motion(R0, o, v0, w0, dv0 - g, dw0)
     at = motions(model, q, qd, qdd, base)
     at = replace(at, dv=at.dv - jax.tree.map(lambda x: x[None], g))
-    before = from_parents(_before(model), at, root)
+    before = from_parents(t.steps.parent[t.moving_steps], at, root)
     carrier = take((at.p, at.v, at.w), t.step_carriers)
     a = at.p - from_parents(t.steps.parent, at.p, o)
     joint = screw(model), carrier
@@ -142,17 +142,6 @@ def _columns(before: Motion, own: Motion, joint: Any) -> tuple[Twist, ...]:
     p1 = _moved(twist, p)
     p2 = _sum(_moved((dv, before.dw), p), _moved(twist, p1))
     return p, p1, p2, _moved((v + cross(w, own.p - place), w), p)
-
-
-def _before(model: Model) -> np.ndarray:
-    """For each step the one whose motion carries its axis along, -1 for the base.
-
-    The one before it, but the one before its joint where that has a quaternion.
-    """
-    steps = model.topology.steps
-    first = np.maximum.accumulate(np.where(steps.first, np.arange(len(steps.body)), 0))
-    turned = np.isin(steps.body, model.topology.quaternion_bodies)
-    return np.where(turned, steps.parent[first], steps.parent)
 
 
 def _apart(model: Model) -> np.ndarray:

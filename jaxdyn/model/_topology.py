@@ -194,6 +194,16 @@ class Topology:
         is_turned = np.isin(body, self.quaternion_bodies)
         return np.where(is_turned, self.steps.last[body], own)
 
+    @cached_property
+    def moving_steps(self) -> np.ndarray:
+        """For each step the first one that moves when its coordinate does.
+
+        The step itself, but the first one of its joint where that has a quaternion.
+        """
+        body, own = self.steps.body, np.arange(len(self.steps.body))
+        is_turned = np.isin(body, self.quaternion_bodies)
+        return np.where(is_turned, self._first_steps(body), own)
+
     def support(self, body: int) -> np.ndarray:
         """The steps that move a body, tip to base."""
         steps, step = [], int(self.steps.last[body])

@@ -1,0 +1,122 @@
+"""The gradient of inverse dynamics in closed form, by an outward and an inward walk."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from jaxdyn.algorithms._configuration import difference
+from jaxdyn.algorithms._joint_forces import passive_forces
+from jaxdyn.algorithms._kinematics import BaseMotion, accelerate
+from jaxdyn.algorithms._links import (
+    inertias,
+    inner_bias,
+    joint_terms,
+    less_external,
+    rates,
+    wrenches,
+)
+from jaxdyn.algorithms._newton_euler import virtual_twist, world
+from jaxdyn.algorithms._rows import take
+from jaxdyn.algorithms._walk import collect, inward, outward, spread
+from jaxdyn.model import Model
+from jaxdyn.spatial import RigidInertia, Vec3, cross, dot
+
+
+def inverse_gradient(
+    model: Model,
+    rate: Float[Array, " nv"],
+    q: Float[Array, " nq"],
+    qd: Float[Array, " nv"],
+    qdd: Float[Array, " nv"],
+    f_ext: Float[Array, "n 6"] | None = None,
+    base: BaseMotion | None = None,
+) -> tuple[Float[Array, " nq"], Float[Array, " nv"]]:
+    r"""The gradient of $\lambda^T \tau(q, \dot q, \ddot q)$ by q and qd; O(n).
+
+    That is the power of the wrenches (f, n) of all bodies at the twists (V, W) = N
+    lambda, which the outward recursion yields. The walk inward sums the gradients x' by
+    the vectors x of each step: first of its own body,
+
+    $$(dv', dw') = M (V, W), \quad V' = f, \quad W' = n, \quad
+      w' = (w \times h) \times V + h \times (V \times w) + I w \times W
+      + I (W \times w)$$
+
+    then of its subtree, and from these by its offset a and by the vectors x_0 of its
+    parent, with e its axis and y = w_0 x a + 2 e slide qd,
+
+    $$a' = dv' \times dw_0 + (dv' \times w_0) \times w_0 + V' \times W_0, \quad
+      dw_0' = dw' + a \times dv', \quad W_0' = W' + a \times V',$$
+
+    $$w_0' = w' + e\,\dot q \times dw' + y \times dv' + a \times (dv' \times w_0)$$
+
+    When a joint turns, its subtree turns. As the power stays the same if the parent
+    turns as well, the gradient is $-e^T (a \times a' + \sum x_0 \times x_0')$.
+    """
+    t = model.topology
+    rows = spread(t.lanes, _terms(model, rate, q, qd, qdd, f_ext))
+    o = Vec3.zero(q.dtype)
+    loads = outward(t.lanes, _load, (world(model, q, base), (o, o)), rows)
+    kept = inward(t.lanes, _sum, _tip(f_ext, o), loads)[1]
+    by_qd, by_bias, e, screw, moved = collect(t.lanes, kept)
+    turn, slide = screw
+    T, a_ = take(moved, t.moving_steps)
+    by_step = turn * dot(e, T) + slide * dot(e, a_)
+    by_d, by_qd = (take(x, t.dof_steps) for x in (by_step, by_qd))
+    if t.quaternion_bodies.size:
+        by_q = jax.vjp(lambda x: difference(model, q, x), q)[1](by_d)[0]
+        by_qd = by_qd + jax.vjp(lambda x: inner_bias(model, x), qd)[1](by_bias)[0]
+    else:
+        by_q = by_d
+    passive = jax.vjp(lambda q, qd: passive_forces(model, q, qd), q, qd)[1](rate)
+    return by_q + passive[0], by_qd + passive[1]
+
+
+def _terms(model: Model, rate: Any, q: Any, qd: Any, qdd: Any, f_ext: Any) -> Any:
+    joints, others = joint_terms(model, q, qd, qdd), rates(model.topology, rate)
+    return joints, others, inertias(model), wrenches(model, f_ext)
+
+
+def _tip(f_ext: Any, o: Vec3) -> Any:
+    return (o, o, o, o, o), None if f_ext is None else o
+
+
+def _load(parent: Any, x: Any) -> Any:
+    """One step outward: its motion and the gradients of the power of its body."""
+    (state, twist), (joint, other, pi, external) = parent, x
+    link, qd, _, bias = joint
+    (R, w, dv, dw), a = accelerate(state, joint)
+    V, W = virtual_twist(twist, R.z, a, link, other)
+    M = RigidInertia.of(pi).rotate(R)
+    f, n = less_external(*M.wrench(w, dv, dw), external)
+    dv_, dw_ = M.apply(V, W)
+    w_ = cross(cross(w, M.h), V) + cross(M.h, cross(V, w))
+    w_ = w_ + cross(M.I @ w, W) + M.I @ cross(W, w)
+    turned = external
+    if external is not None:  # which stays as it is when the body turns
+        force, moment = Vec3.of(external[:3]), Vec3.of(external[3:])
+        turned = cross(force, V) + cross(moment, W)
+    own = (f, n, dv_, dw_, w_), turned
+    axes = None if bias is None else R
+    step = R.z, a, (*state[1:], *twist), (link.turn, link.slide, qd), axes
+    return ((R, w, dv, dw), (V, W)), (own, step)
+
+
+def _sum(children: Any, x: Any) -> Any:
+    """One step inward: the gradients of its subtree, and those by its parent."""
+    own, (e, a, before, (turn, slide, qd), axes) = x
+    (V_, W_, dv_, dw_, w_), turned = jax.tree.map(jnp.add, own, children)
+    w0, dv0, dw0, V0, W0 = before
+    x, y = cross(dv_, w0), cross(w0, a) + e * (2 * slide * qd)
+    by_qd = dot(e, (w_ + cross(dw_, w0)) * turn + x * (2 * slide))
+    a_ = cross(dv_, dw0) + cross(x, w0) + cross(V_, W0)
+    W0_, dw0_ = W_ + cross(a, V_), dw_ + cross(a, dv_)
+    w0_ = w_ + cross(e * (turn * qd), dw_) + cross(y, dv_) + cross(a, x)
+    T = cross(a, a_) + cross(w0, w0_) + cross(dv0, dv_) + cross(dw0, dw0_)
+    T = T + cross(V0, V_) + cross(W0, W0_)
+    if turned is not None:
+        T = T - turned
+    by_bias = None if axes is None else (axes.T @ dw_, axes.T @ dv_)
+    handed = (V_, W0_, dv_, dw0_, w0_), turned
+    return handed, (by_qd, by_bias, e, (turn, slide), (-T, a_))

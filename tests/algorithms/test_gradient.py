@@ -1,0 +1,47 @@
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxdyn as jd
+from jaxdyn.algorithms import inverse_gradient, newton_euler, virtual_power
+from tests.models import every_joint, random_state, with_effects
+
+MODELS = {
+    "chain": lambda: jd.robots.chain(5),
+    "every joint": lambda: every_joint(3),
+    "tree": lambda: jd.robots.random_tree(
+        2, 8, joints=("revolute", "free", "spherical")
+    ),
+}
+
+
+def state(name, is_driven, rng):
+    model = with_effects(MODELS[name](), rng)
+    q, qd, qdd = random_state(model, rng)
+    f_ext = base = None
+    if is_driven:
+        base = jd.BaseMotion(*(jnp.asarray(rng.normal(size=3)) for _ in range(4)))
+        f_ext = jnp.asarray(rng.normal(size=(model.n, 6)))
+    return model, jnp.asarray(rng.normal(size=model.nv)), q, qd, qdd, f_ext, base
+
+
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("is_driven", [False, True], ids=["alone", "driven"])
+def test_the_gradient_in_closed_form_is_that_of_inverse_dynamics(name, is_driven, rng):
+    model, rate, q, qd, qdd, f_ext, base = x = state(name, is_driven, rng)
+
+    def forces(q, qd):
+        return jd.inverse_dynamics(model, q, qd, qdd, f_ext=f_ext, base=base)
+
+    expected = jax.jit(lambda: jax.vjp(forces, q, qd)[1](rate))()
+    for ours, theirs in zip(jax.jit(inverse_gradient)(*x), expected, strict=True):
+        np.testing.assert_allclose(ours, theirs, atol=2e-14 * np.abs(theirs).max())
+
+
+@pytest.mark.parametrize("is_driven", [False, True], ids=["alone", "driven"])
+def test_virtual_power_is_that_of_the_joint_forces(is_driven, rng):
+    model, rate, q, qd, qdd, f_ext, base = state("every joint", is_driven, rng)
+    tau = newton_euler(model, q, qd, qdd, f_ext, base)
+    power = virtual_power(model, rate, q, qd, qdd, f_ext, base)
+    np.testing.assert_allclose(power, rate @ tau, rtol=1e-13)
