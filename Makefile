@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 BENCH := .venv-bench
 WORKERS ?= 2
 
-.PHONY: run test test-all check bench bench-all experiments clean
+.PHONY: run test test-all check bench bench-bars bench-all experiments clean
 .DEFAULT_GOAL := run
 
 $(VENV)/.installed-%: pyproject.toml
@@ -41,6 +41,9 @@ test-all: check  ## check, then all tests, also those that repeat others at anot
 
 bench: $(BENCH)/.installed  ## jaxdyn beside its peers in five minutes: results/benchmarks
 	$(BENCH)/bin/python -m benchmarks --quick
+
+bench-bars: $(BENCH)/.installed  ## what the bars compare, all in one run: half an hour; docs/performance.md
+	$(BENCH)/bin/python -m benchmarks --bars --publish
 
 bench-all: $(BENCH)/.installed  ## all robots, batches and peers: hours; docs/performance.md
 	$(BENCH)/bin/python -m benchmarks --publish

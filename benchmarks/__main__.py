@@ -4,6 +4,7 @@ import argparse
 import json
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +15,14 @@ from benchmarks.plan import (
     QUICK_COMPILE,
     QUICK_LEFT_OUT,
     Case,
+    bars_cases,
+    bars_contestants,
     compile_cases,
     contestants,
     full_cases,
     quick_cases,
     quick_contestants,
+    takes_part_in_bars,
 )
 from benchmarks.problem import ROWS
 from benchmarks.report import publish, write_report
@@ -26,6 +30,7 @@ from benchmarks.run import Settings, run, run_compile, run_startup
 from benchmarks.session import FLAGS
 
 QUICK = {"repeats": 5, "limit": 60.0, "ways": 1, "left_out": QUICK_LEFT_OUT}
+BARS = {"ways": 1, "left_out": QUICK_LEFT_OUT, "takes_part": takes_part_in_bars}
 
 
 def parse(arguments: list[str] | None = None) -> argparse.Namespace:
@@ -33,6 +38,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser("benchmarks", description=__doc__)
     add = parser.add_argument
     add("--quick", action="store_true", help="the subset of less than five minutes")
+    add("--bars", action="store_true", help="what the bars compare: half an hour")
     add("--rows", nargs="+", choices=[*ROWS, "compile"], help="only these rows")
     add("--robots", nargs="+", help="only these robots")
     add("--batches", nargs="+", type=int, help="only these batches; 0 is one state")
@@ -40,6 +46,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     add("--peers", nargs="+", choices=PEERS, default=list(PEERS))
     add("--precisions", nargs="+", choices=PRECISIONS, default=list(PRECISIONS))
     add("--flags", nargs="+", choices=list(FLAGS), default=list(FLAGS))
+    add("--asynchronous", action="store_true", help="JAX's own threads, its default")
     add("--repeats", type=int, help="turns of each contestant")
     add("--limit", type=float, help="seconds for one request to a worker")
     add("--report", action="store_true", help="only the report of earlier results")
@@ -50,7 +57,9 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
 
 def chosen(options: argparse.Namespace) -> list[Case]:
     """The cases of the plan that the command line does not exclude."""
-    cases = quick_cases() if options.quick else full_cases()
+    cases = full_cases()
+    if options.quick or options.bars:
+        cases = quick_cases() if options.quick else bars_cases()
     wanted = {"row": options.rows, "robot": options.robots, "batch": options.batches}
     if options.cores:
         wanted["all_cores"] = [options.cores == "all"]
@@ -61,19 +70,25 @@ def chosen(options: argparse.Namespace) -> list[Case]:
 
 def measure(options: argparse.Namespace) -> None:
     """Run what the command line asks for and keep results.json up to date."""
+    kind, is_short = "full run", options.quick or options.bars
     who = contestants(options.peers, options.precisions, options.flags)
-    who = quick_contestants(options.peers) if options.quick else who
     settings = Settings(options.output.resolve(), who)
-    for key, value in (QUICK if options.quick else {}).items():
-        setattr(settings, key, value)
+    if options.quick:
+        kind, settings = "quick subset", replace(settings, **QUICK)
+        settings.contestants = quick_contestants(options.peers)
+    elif options.bars:
+        kind, settings = "run of the bars", replace(settings, **BARS)
+        settings.contestants = bars_contestants(options.peers)
+    settings.is_asynchronous = options.asynchronous
     for key in ("repeats", "limit"):
         if getattr(options, key) is not None:
             setattr(settings, key, getattr(options, key))
     results: dict[str, Any] = {
-        "quick": options.quick,
+        "kind": kind,
         "machine": machine(),
         "versions": versions(),
         "flags": FLAGS,
+        "asynchronous": options.asynchronous,
         "repeats": settings.repeats,
         "load_before": os.getloadavg(),
         "missing": settings.missing,
@@ -92,11 +107,11 @@ def measure(options: argparse.Namespace) -> None:
     run(chosen(options), settings, lambda records: save(records=records))
     if options.rows is None or "compile" in options.rows:
         settings.repeats = 2 if options.quick else 3
-        if options.quick:
-            who = [w for w in who if w.peer in QUICK_COMPILE]
-        settings.contestants = who
+        if is_short:
+            everybody = settings.contestants
+            settings.contestants = [w for w in everybody if w.peer in QUICK_COMPILE]
         save(startup=run_startup(settings))
-        cases = compile_cases(options.quick)
+        cases = compile_cases(is_short)
         run_compile(cases, settings, lambda records: save(compile=records))
     save()
 

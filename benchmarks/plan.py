@@ -40,6 +40,15 @@ def quick_cases() -> list[Case]:
     return [*cases, Case("arm", "jacobian", 1024), Case("arm", "rollout_gradient", 64)]
 
 
+def bars_cases() -> list[Case]:
+    """What the bars compare, and nothing else."""
+    cases = [Case("arm", row, batch) for batch in (0, *BATCHES) for row in BASIC]
+    cases += [Case("arm", "jacobian", 1024), Case("arm", "rollout", 0)]
+    cases += [Case("arm", "rollout_gradient", batch) for batch in (0, 64, 1024)]
+    cases += [Case("humanoid", "forward_dynamics", 4096)]
+    return cases + [Case(f"chain{n}", "forward_dynamics", GROWTH) for n in (50, 1000)]
+
+
 def full_cases() -> list[Case]:
     """All rows of all robots, on one core and on all."""
     arm = [Case("arm", row, batch) for batch in (0, *BATCHES) for row in BASIC]
@@ -92,6 +101,25 @@ def quick_contestants(peers: list[str]) -> list[Contestant]:
         for peer in peers
     ]
     return result + [Contestant("jaxdyn", "float32")] * ("jaxdyn" in peers)
+
+
+def bars_contestants(peers: list[str]) -> list[Contestant]:
+    """Those of the quick run; libraries on JAX in both precisions."""
+    result = quick_contestants(peers)
+    others = [w for w in result if w.peer in JAX_PEERS]
+    return result + [replace(w, precision="float32") for w in others]
+
+
+def takes_part_in_bars(who: Contestant, case: Case) -> bool:
+    """Other batches and the chains are jaxdyn's; single precision is for batch 4096."""
+    is_large = case.robot == "arm" and case.row in BASIC and case.batch not in (0, 4096)
+    if who.peer == "jaxdyn":
+        return not (who.precision == "float32" and case.batch != 4096)
+    if is_large or case.robot.startswith("chain"):
+        return False
+    if who.precision == "float32":
+        return case.robot == "arm" and case.batch == 4096
+    return True
 
 
 def takes_part(who: Contestant, case: Case) -> bool:

@@ -68,12 +68,13 @@ def _head(results: dict[str, Any]) -> str:
     machine, versions = results["machine"], results["versions"]
     before, after = (results[f"load_{when}"][0] for when in ("before", "after"))
     names = ", ".join(f"{name} {number}" for name, number in versions.items())
-    kind = "quick subset" if results["quick"] else "full run"
+    minutes = results["seconds"] / 60
+    threads = "a thread of JAX" if results["asynchronous"] else "the calling thread"
     return (
         f"{machine['processor']}, {machine['cores']} cores, {machine['memory_gb']} GB, "
-        f"Python {machine['python']}; {kind} of {results['seconds'] / 60:.0f} minutes, "
+        f"Python {machine['python']}; {results['kind']} of {minutes:.0f} minutes, "
         f"load average {before:.1f} before and {after:.1f} after. Medians of "
-        f"{results['repeats']} interleaved turns. {names}."
+        f"{results['repeats']} interleaved turns, programs in {threads}. {names}."
     )
 
 

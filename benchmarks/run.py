@@ -29,6 +29,9 @@ class Settings:
         limit: seconds for one request to a worker.
         ways: how many ways of a row are timed, the preferred ones first.
         left_out: libraries that are not asked for a row.
+        takes_part: who is asked for which case.
+        is_asynchronous: whether JAX runs programs in a thread of its own, as it does by
+            default. All calls are waited for, so that this only adds the way there.
     """
 
     folder: Path
@@ -38,6 +41,8 @@ class Settings:
     limit: float = 120.0
     ways: int = 9
     left_out: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    takes_part: Callable[[Contestant, Case], bool] = takes_part
+    is_asynchronous: bool = False
     say: Callable[[str], None] = print
     cores: list[int] = field(default_factory=lambda: sorted(os.sched_getaffinity(0)))
     missing: dict[str, str] = field(default_factory=dict)  # libraries, with why
@@ -51,7 +56,8 @@ class Settings:
     def session(self, who: Contestant, all_cores: bool = False) -> Session:
         """A worker that is yet to start; one core means the last one."""
         cores = self.cores if all_cores else self.cores[-1:]
-        return Session(who, cores, self.folder / "workers.log")
+        log = self.folder / "workers.log"
+        return Session(who, cores, log, self.is_asynchronous)
 
 
 def write_robots(settings: Settings, names: Iterable[str]) -> None:
@@ -68,7 +74,7 @@ def run(cases: list[Case], settings: Settings, save: Callable[[list], None]) -> 
     for place, group in itertools.groupby(cases, lambda c: (c.robot, c.all_cores)):
         group = list(group)
         write_references(settings, place[0], {case.row for case in group})
-        sessions = _open(*place, settings)
+        sessions = _open(group, settings)
         try:
             for case in group:
                 records += run_case(case, sessions, settings)
@@ -96,7 +102,7 @@ def write_references(settings: Settings, robot: str, rows: set[str]) -> None:
 
 def run_case(case: Case, sessions: list[Session], settings: Settings) -> list[dict]:
     """One record for each contestant and way: seconds of all turns, or why not."""
-    sessions = [session for session in sessions if takes_part(session.who, case)]
+    sessions = [x for x in sessions if settings.takes_part(x.who, case)]
     start = time.monotonic()
     prepared = _everywhere(
         sessions, settings, lambda session: _prepare(case, session, settings)
@@ -194,15 +200,15 @@ def _compile(
             record["memory"] = answer["memory"]
 
 
-def _open(robot: str, all_cores: bool, settings: Settings) -> list[Session]:
+def _open(cases: list[Case], settings: Settings) -> list[Session]:
     """Start all workers and load the robot; libraries that are missing stay out."""
-    probe = Case(robot, "", 0)
     sessions = [
-        settings.session(who, all_cores)
+        settings.session(who, cases[0].all_cores)
         for who in settings.contestants
-        if who.peer not in settings.missing and takes_part(who, probe)
+        if who.peer not in settings.missing
+        and any(settings.takes_part(who, case) for case in cases)
     ]
-    folder = str(settings.robots / robot)
+    folder = str(settings.robots / cases[0].robot)
     answers = _everywhere(
         sessions,
         settings,
@@ -251,7 +257,7 @@ def _prepare(case: Case, session: Session, settings: Settings) -> list[dict[str,
     if session.given_up:
         return [{"way": "", "failed": session.given_up}]
     if session.who.peer in settings.left_out.get(case.row, ()):
-        return [{"way": "", "failed": "left out of the quick subset: slow to compile"}]
+        return [{"way": "", "failed": "left out of short runs: slow to compile"}]
     offered = session.ask(limit, do="ways", row=case.row)
     if "failed" in offered or offered["absent"]:
         reason = offered.get("failed") or offered["absent"]

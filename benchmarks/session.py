@@ -35,8 +35,15 @@ class Contestant:
 class Session:
     """A worker process. Every answer is a dictionary; "failed" in it says why not."""
 
-    def __init__(self, who: Contestant, cores: list[int], log: Path):
+    def __init__(
+        self,
+        who: Contestant,
+        cores: list[int],
+        log: Path,
+        is_async: bool = False,
+    ):
         self.who, self.cores, self.log = who, cores, log
+        self.is_async = is_async
         self.process: subprocess.Popen | None = None
         self.folder: str | None = None
         self.late = 0  # requests over the limit
@@ -48,6 +55,7 @@ class Session:
             "XLA_FLAGS": FLAGS[self.who.flags],
             "JAX_ENABLE_X64": str(int(self.who.precision == "float64")),
             "JAX_PLATFORMS": "cpu",
+            "JAX_CPU_ENABLE_ASYNC_DISPATCH": str(int(self.is_async)),
         }
         if len(self.cores) == 1:
             environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}

@@ -113,7 +113,8 @@ def record(peer: str, seconds: float, **changes) -> dict:
 def synthetic(records: list) -> dict:
     machine = {"processor": "p", "cores": 2, "memory_gb": 1.0, "python": "3.11"}
     return {
-        "quick": True,
+        "kind": "quick subset",
+        "asynchronous": False,
         "machine": machine,
         "versions": {"jaxdyn": "0"},
         "repeats": 3,

@@ -141,7 +141,7 @@ def each(names):
 
 each_function = each(FUNCTIONS)
 SLOPES = {"linearize", "inverse_dynamics_derivatives"}  # their slopes are curvatures
-each_differentiated = each(name for name in FUNCTIONS if name != "linearize")
+each_differentiated = each(name for name in FUNCTIONS if name not in SLOPES)
 each_curved = each(sorted(FUNCTIONS.keys() - SLOPES - {"rollout"}))  # a loop of others
 
 

@@ -44,7 +44,7 @@ def differences(model, q, qd, qdd, f_ext, base):
 
 
 @pytest.mark.parametrize(
-    "seed", [0, 1, *(pytest.param(k, marks=pytest.mark.slow) for k in range(2, 10))]
+    "seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, 10))]
 )
 def test_all_methods_agree_on_twenty_random_trees_of_mixed_joints(seed, rng):
     tree = jd.robots.random_tree(seed, 6, joints=tuple(JOINT_TYPES))

@@ -245,10 +245,13 @@ def _constant(x: ir.Value) -> np.ndarray | None:
 
 def _with_constants(jaxpr: ClosedJaxpr, values: list, free: list[int]) -> ClosedJaxpr:
     """The function of the free arguments: XLA folds what only the others decide."""
-    specs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in jaxpr.in_avals]
-    function = jaxpr_as_fun(jaxpr)
-    make = jax.make_jaxpr(lambda *x: function(*_filled(values, free, x)))
-    return make(*(specs[k] for k in free))
+    inner, bound = jaxpr.jaxpr, [k for k, v in enumerate(values) if v is not None]
+    moved = inner.replace(
+        invars=[inner.invars[k] for k in free],
+        constvars=[*(inner.invars[k] for k in bound), *inner.constvars],
+        debug_info=inner.debug_info.with_unknown_names(),
+    )
+    return ClosedJaxpr(moved, [*(values[k] for k in bound), *jaxpr.consts])
 
 
 def _one_call(function: Callable, args: Sequence) -> Any:

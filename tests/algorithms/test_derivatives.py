@@ -37,7 +37,7 @@ def scalar(chain, method="denoc"):
     "outer, inner",
     [
         ("forward", "reverse"),
-        ("reverse", "forward"),
+        pytest.param("reverse", "forward", marks=pytest.mark.slow),
         pytest.param("forward", "forward", marks=pytest.mark.slow),
         pytest.param("reverse", "reverse", marks=pytest.mark.slow),
     ],
