@@ -42,7 +42,7 @@ test-all: check  ## check, then all tests, also those that repeat others at anot
 bench: $(BENCH)/.installed  ## jaxdyn beside its peers in five minutes: results/benchmarks
 	$(BENCH)/bin/python -m benchmarks --quick
 
-bench-bars: $(BENCH)/.installed  ## what the bars compare, all in one run: half an hour; docs/performance.md
+bench-bars: $(BENCH)/.installed  ## what the bars compare, all in one run: a quarter of an hour; docs/performance.md
 	$(BENCH)/bin/python -m benchmarks --bars --publish
 
 bench-all: $(BENCH)/.installed  ## all robots, batches and peers: hours; docs/performance.md

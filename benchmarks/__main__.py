@@ -38,7 +38,7 @@ def parse(arguments: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser("benchmarks", description=__doc__)
     add = parser.add_argument
     add("--quick", action="store_true", help="the subset of less than five minutes")
-    add("--bars", action="store_true", help="what the bars compare: half an hour")
+    add("--bars", action="store_true", help="what the bars compare, in 15 minutes")
     add("--rows", nargs="+", choices=[*ROWS, "compile"], help="only these rows")
     add("--robots", nargs="+", help="only these robots")
     add("--batches", nargs="+", type=int, help="only these batches; 0 is one state")

@@ -132,13 +132,14 @@ def _compile(records: list) -> list[Bar]:
     forward = "forward_dynamics"
     short, middle, long = (seconds(f"chain{n}", forward) for n in (10, 50, 1000))
     gradient = seconds("chain50", "forward_gradient")
+    of_all = seconds("chain50", "parameter_gradient")
     theirs = seconds("chain50", forward, ("jaxsim",))
+    what = "compile time of FD's gradient"
     return [
         _quotient("compile time of FD, n = 1000 / n = 10", 1.3, long, short),
         _quotient("compile time of FD, n = 50 / JaxSim", 1.0, middle, theirs),
-        _quotient(
-            "compile time of FD's gradient / FD's, n = 50", 2.5, gradient, middle
-        ),
+        _quotient(f"{what} by the state / FD's, n = 50", 2.5, gradient, middle),
+        _quotient(f"{what} by all parameters / FD's, n = 50", 2.5, of_all, middle),
     ]
 
 

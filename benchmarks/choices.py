@@ -20,7 +20,8 @@ import numpy as np  # noqa: E402
 
 import jaxdyn as jd  # noqa: E402
 from benchmarks.robots import make  # noqa: E402
-from jaxdyn.algorithms import _factor, _kernel  # noqa: E402
+from jaxdyn import dynamics  # noqa: E402
+from jaxdyn.algorithms import _derivatives, _factor, _kernel  # noqa: E402
 from jaxdyn.spatial import cos_sin  # noqa: E402
 
 TURNS = 9
@@ -101,6 +102,39 @@ def kernels(arm: jd.Model) -> None:
     report("forward dynamics, one state", closed | {"an argument": given})
 
 
+def adjoints(arm: jd.Model) -> None:
+    """Reverse mode in closed form, through virtual power, or of the program."""
+    many = states(arm, 4096)
+
+    def gradient(*state: Any) -> Any:
+        total = lambda *x: jd.forward_dynamics(arm, *x).sum()  # noqa: E731
+        return jax.grad(total, (0, 1, 2))(*state)
+
+    def plain(function: Callable, _: Callable, fixed: Any, x: list, like: Any) -> Any:
+        return function(fixed, x)
+
+    def by_power(rate: Any, qdd: Any, model: Any, q: Any, qd: Any, *other: Any) -> Any:
+        power = lambda *x: dynamics._power(rate, qdd, model, *x, *other[1:])  # noqa: E731
+        return jax.grad(power, (0, 1, 2))(q, qd, other[0])
+
+    runs = {"closed form": compiled(jax.vmap(gradient), *many)}
+    with changed(dynamics, RESIDUAL=(*dynamics.RESIDUAL[:2], by_power)):
+        runs["virtual power"] = compiled(jax.vmap(gradient), *many)
+    with changed(_derivatives, linear_map=plain):
+        runs["inverse dynamics"] = compiled(jax.vmap(gradient), *many)
+    report("gradient of forward dynamics, batch 4096", runs)
+
+
+def constants(arm: jd.Model) -> None:
+    """A model that is a constant of the program, folded or not."""
+    many = states(arm, 4096)
+    forward = jax.vmap(lambda *x: jd.forward_dynamics(arm, *x))
+    runs = {"folded": compiled(forward, *many)}
+    with changed(_kernel, _constant=lambda x: None):
+        runs["not folded"] = compiled(forward, *many)
+    report("forward dynamics, batch 4096, the model a constant", runs)
+
+
 def chunks(name: str, batch: int, sizes: tuple[int, ...]) -> None:
     """States at a time."""
     model, runs = make(name), {}
@@ -144,6 +178,8 @@ def main() -> None:
     jax.config.update("jax_enable_x64", True)
     arm = make("arm")
     kernels(arm)
+    constants(arm)
+    adjoints(arm)
     chunks("arm", 4096, (64, 16, 32, 128, 256))
     chunks("chain50", 1024, (32, 16, 64, 128))
     chunks("chain1000", 64, (16, 8, 32, 64))

@@ -13,7 +13,8 @@ BATCHES = (64, 1024, 4096, 16384, 65536)
 CHAINS = (6, 10, 20, 50, 100, 200, 500, 1000)
 GROWTH = 64  # the batch of the chains
 COMPILE_ROWS = ("forward_kinematics", "body_velocities", "body_accelerations")
-COMPILE_ROWS += ("inverse_dynamics", "forward_dynamics", "forward_gradient")
+COMPILE_ROWS += ("inverse_dynamics", "forward_dynamics")
+COMPILE_ROWS += ("forward_gradient", "parameter_gradient")
 QUICK_COMPILE = ("jaxdyn", "jaxsim")
 # jaxdyn runs as users run it; mjx compiles for minutes with the fusion emitters. The
 # quick run takes the flags that were the best in a full run, and leaves out derivatives
@@ -71,7 +72,8 @@ def compile_cases(quick: bool) -> list[Case]:
     """Compile times of one state; the trees and kinematics are jaxdyn's alone."""
     if quick:
         cases = [Case(f"chain{n}", "forward_dynamics", 0) for n in (10, 50, 1000)]
-        return [*cases, Case("chain50", "forward_gradient", 0)]
+        gradients = ("forward_gradient", "parameter_gradient")
+        return cases + [Case("chain50", row, 0) for row in gradients]
     robots = [f"chain{n}" for n in (10, 50, 100, 200, 500, 1000)]
     robots += [f"tree{n}" for n in (10, 100, 1000)]
     return [Case(robot, row, 0) for robot in robots for row in COMPILE_ROWS]

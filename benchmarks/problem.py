@@ -24,6 +24,7 @@ INPUTS = {
 ROWS = tuple(INPUTS)
 INPUTS |= {  # rows whose compile time alone is measured
     "forward_gradient": ("q", "qd", "tau"),
+    "parameter_gradient": ("q", "qd", "tau"),
     "forward_kinematics": ("q",),
     "body_velocities": ("q", "qd"),
     "body_accelerations": ("q", "qd", "qdd"),

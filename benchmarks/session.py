@@ -55,7 +55,7 @@ class Session:
             "XLA_FLAGS": FLAGS[self.who.flags],
             "JAX_ENABLE_X64": str(int(self.who.precision == "float64")),
             "JAX_PLATFORMS": "cpu",
-            "JAX_CPU_ENABLE_ASYNC_DISPATCH": str(int(self.is_async)),
+            "BENCHMARKS_ASYNCHRONOUS": str(int(self.is_async)),
         }
         if len(self.cores) == 1:
             environment |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}

@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.peers.base import flat
+from benchmarks.plan import COMPILED
 from benchmarks.problem import CHECKED, TOLERANCE, Robot, relative_error
 
 
@@ -29,6 +30,11 @@ class Worker:
 
     def __init__(self, library: str, precision: str, threads: int):
         self.precision, self.threads = precision, threads
+        if library not in COMPILED:
+            import jax
+
+            is_async = os.environ.get("BENCHMARKS_ASYNCHRONOUS") == "1"
+            jax.config.update("jax_cpu_enable_async_dispatch", is_async)
         self.kind = importlib.import_module(f"benchmarks.peers.{library}_peer").Peer
         self.peer: Any = None
         self.ready: dict[str, Any] = {}

@@ -50,8 +50,8 @@ class Peer(JaxLibrary):
 
         return {"": derivatives}
 
-    def forward_gradient(self) -> dict[str, Callable]:
-        """By the state, and by every parameter of the model."""
+    def parameter_gradient(self) -> dict[str, Callable]:
+        """The gradient by the state and by every parameter of the model."""
 
         def total(model: jd.Model, *state: Any) -> Any:
             return jd.forward_dynamics(model, *state).sum()
