@@ -129,11 +129,11 @@ LARGE = {  # results with a row or a block for every body
 EXTRA = {"lagrangian", "natural_complement"} | {n for n in FUNCTIONS if "_by_" in n}
 
 
-def each(names):
+def each(names, extra=EXTRA):
     return pytest.mark.parametrize(
         "name",
         [
-            pytest.param(name, marks=[pytest.mark.slow] if name in EXTRA else [])
+            pytest.param(name, marks=[pytest.mark.slow] if name in extra else [])
             for name in names
         ],
     )
@@ -142,7 +142,9 @@ def each(names):
 each_function = each(FUNCTIONS)
 SLOPES = {"linearize", "inverse_dynamics_derivatives"}  # their slopes are curvatures
 each_differentiated = each(name for name in FUNCTIONS if name not in SLOPES)
-each_curved = each(sorted(FUNCTIONS.keys() - SLOPES - {"rollout"}))  # a loop of others
+LONG = {"coriolis_matrix", "regressor", "rollout"}  # to compile, twice differentiated
+LONG |= {"forward_dynamics_in_a_wind_on_a_moving_base"}
+each_curved = each((n for n in FUNCTIONS if n not in SLOPES), EXTRA | LONG)
 
 
 def arrays(name, model, rng, at_rest=False):
