@@ -3,11 +3,12 @@
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache, wraps
+from functools import cache, partial, wraps
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax import lax
 from jax._src.core import trace_state_clean
 
 from jaxdyn.model import Model
@@ -53,6 +54,13 @@ def batched(
 
         return jax.vmap(one)(split, options)
 
+    @partial(jax.jit, static_argnums=4)
+    def part(shared: list, split: dict, options: dict, start: Any, length: int) -> Any:
+        def rows(x: Any) -> Any:
+            return lax.dynamic_slice_in_dim(x, start, length)
+
+        return vectorized(shared, *jax.tree.map(rows, (split, options)))
+
     known = set()
 
     @wraps(function)
@@ -68,9 +76,7 @@ def batched(
         starts = [min(k * length, size - length) for k in range(parts)]
 
         def run(start: int) -> Any:
-            rows = slice(start, start + length)
-            mine = jax.tree.map(lambda x: x[rows], (split, options))
-            return jax.block_until_ready(vectorized(shared, *mine))
+            return jax.block_until_ready(part(shared, split, options, start, length))
 
         signature = tuple(map(jnp.shape, jax.tree.leaves((args, options))))
         if signature not in known:  # compile once, here
