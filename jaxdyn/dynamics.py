@@ -31,7 +31,6 @@ from jaxdyn.algorithms import (
     solve_inertia,
     transmitted_wrenches,
     turning_rate,
-    virtual_power,
 )
 from jaxdyn.model import Model, arguments, singular_joints
 
@@ -252,18 +251,10 @@ def _residual(
     return inverse_dynamics(model, q, qd, qdd, f_ext=f_ext, base=base) - tau
 
 
-def _power(
-    rate: Any, qdd: Any, model: Model, q: Any, qd: Any, tau: Any, f_ext: Any, base: Any
-) -> Any:
-    """The product of any joint rates with the residual."""
-    others = model.armature * qdd + passive_forces(model, q, qd) - tau
-    return virtual_power(model, rate, q, qd, qdd, f_ext, base) + (rate * others).sum()
-
-
 def _gradient(
     rate: Any, qdd: Any, model: Model, q: Any, qd: Any, tau: Any, f_ext: Any, base: Any
 ) -> Any:
-    """The gradient of the power by q, qd and tau."""
+    """The product of joint rates with the derivatives of the residual by q, qd, tau."""
     return (*inverse_gradient(model, rate, q, qd, qdd, f_ext, base), -rate)
 
 
@@ -324,5 +315,5 @@ FORWARD = {
     "gibbs_appell": _dense(gibbs_appell_inertia, gibbs_appell),
     "noc": _dense(noc, newton_euler),
 }
-RESIDUAL = _residual, _power, _gradient
+RESIDUAL = _residual, _gradient
 rnea, crba, aba = inverse_dynamics, mass_matrix, forward_dynamics  # names peers use

@@ -48,7 +48,6 @@ from jaxdyn.algorithms._kinematics import jacobian as jacobian
 from jaxdyn.algorithms._kinematics import jacobian_dot_qd as jacobian_dot_qd
 from jaxdyn.algorithms._newton_euler import newton_euler as newton_euler
 from jaxdyn.algorithms._newton_euler import transmitted_wrenches as transmitted_wrenches
-from jaxdyn.algorithms._newton_euler import virtual_power as virtual_power
 from jaxdyn.algorithms._noc import joint_constraints as joint_constraints
 from jaxdyn.algorithms._noc import natural_complement as natural_complement
 from jaxdyn.algorithms._noc import noc as noc

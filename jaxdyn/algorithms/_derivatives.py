@@ -21,19 +21,15 @@ from jaxdyn.model import Model
 
 
 def implicit(
-    forward: Callable,
-    inverse: Callable,
-    power: Callable,
-    gradient: Callable,
-    *inputs: Any,
+    forward: Callable, inverse: Callable, gradient: Callable, *inputs: Any
 ) -> Any:
     """What forward(*inputs) returns, with derivatives of `inverse`.
 
     That are the accelerations and the factor of the inertia matrix, which counts as a
     constant: use it by `solve_inertia`, which knows how M varies. `inputs` are the
     model, q, qd, tau and others; inverse(qdd, *inputs) is zero at the result. Reverse
-    mode needs its product with joint rates, power(rate, qdd, *inputs), and of that
-    gradient(rate, qdd, *inputs) by q, qd and tau.
+    mode by q, qd and tau alone uses gradient(rate, qdd, *inputs), the product of `rate`
+    with the derivatives of `inverse` by these.
     """
 
     @jax.custom_jvp
@@ -47,30 +43,26 @@ def implicit(
         moving = [k for k, t in enumerate(slopes) if not _is_zero(t)]
         first = len(jax.tree.leaves(primals[0]))
 
-        def of_moving(function: Callable, leaves: list) -> Callable:
-            def partial(*values: Any) -> Any:
-                replaced = dict(zip(moving, values, strict=True))
-                inputs = [replaced.get(k, x) for k, x in enumerate(leaves)]
-                return function(*jax.tree.unflatten(tree, inputs))
-
-            return partial
-
         def along(fixed: Any, tangents: list) -> Any:
             qdd, leaves = fixed
-            function = of_moving(lambda *inputs: inverse(qdd, *inputs), leaves)
-            return jax.jvp(function, [leaves[k] for k in moving], tangents)[1]
+
+            def of_moving(*values: Any) -> Any:
+                replaced = dict(zip(moving, values, strict=True))
+                inputs = [replaced.get(k, x) for k, x in enumerate(leaves)]
+                return inverse(qdd, *jax.tree.unflatten(tree, inputs))
+
+            return jax.jvp(of_moving, [leaves[k] for k in moving], tangents)[1]
 
         def against(fixed: Any, rate: Any) -> Any:
             qdd, leaves = fixed
-            if set(moving) <= {first, first + 1, first + 2}:
-                by_state = gradient(rate, qdd, *jax.tree.unflatten(tree, leaves))
-                return [by_state[k - first] for k in moving]
-            function = of_moving(lambda *inputs: power(rate, qdd, *inputs), leaves)
-            at = [leaves[k] for k in moving]
-            return jax.grad(function, range(len(at)))(*at)
+            by_state = gradient(rate, qdd, *jax.tree.unflatten(tree, leaves))
+            return [by_state[k - first] for k in moving]
 
         moved = [slopes[k] for k in moving]
-        slope = linear_map(along, against, (qdd, leaves), moved, like=qdd)
+        if set(moving) <= {first, first + 1, first + 2}:
+            slope = linear_map(along, against, (qdd, leaves), moved, like=qdd)
+        else:
+            slope = along((qdd, leaves), moved)
         dqdd = -solve_inertia(primals[0], primals[1], factor, slope)
         return (qdd, factor), (dqdd, jax.tree.map(jnp.zeros_like, factor))
 

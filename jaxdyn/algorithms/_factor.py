@@ -77,7 +77,7 @@ class Factor(eqx.Module):
         """The same for all columns at once: for small systems with U as a matrix.
 
         One column after the other takes O(n) each; with U it is O(n²), but in long
-        rows: three times faster for 7 joints.
+        rows: faster for 7 joints (`benchmarks/choices.py`).
         """
         if not 0 < self.topology.nv <= DENSE:
             return jax.vmap(self._solve, in_axes=1, out_axes=1)(b)

@@ -17,7 +17,7 @@ from jaxdyn.algorithms._links import (
     rates,
     wrenches,
 )
-from jaxdyn.algorithms._newton_euler import virtual_twist, world
+from jaxdyn.algorithms._newton_euler import world
 from jaxdyn.algorithms._rows import take
 from jaxdyn.algorithms._walk import collect, inward, outward, spread
 from jaxdyn.model import Model
@@ -55,10 +55,13 @@ def inverse_gradient(
     turns as well, the gradient is $-e^T (a \times a' + \sum x_0 \times x_0')$.
     """
     t = model.topology
-    rows = spread(t.lanes, _terms(model, rate, q, qd, qdd, f_ext))
+    joints, others = joint_terms(model, q, qd, qdd), rates(t, rate)
+    terms = joints, others, inertias(model), wrenches(model, f_ext)
     o = Vec3.zero(q.dtype)
-    loads = outward(t.lanes, _load, (world(model, q, base), (o, o)), rows)
-    kept = inward(t.lanes, _sum, _tip(f_ext, o), loads)[1]
+    root = world(model, q, base), (o, o)
+    loads = outward(t.lanes, _load, root, spread(t.lanes, terms))
+    tip = (o, o, o, o, o), None if f_ext is None else o
+    kept = inward(t.lanes, _sum, tip, loads)[1]
     by_qd, by_bias, e, screw, moved = collect(t.lanes, kept)
     turn, slide = screw
     T, a_ = take(moved, t.moving_steps)
@@ -73,21 +76,16 @@ def inverse_gradient(
     return by_q + passive[0], by_qd + passive[1]
 
 
-def _terms(model: Model, rate: Any, q: Any, qd: Any, qdd: Any, f_ext: Any) -> Any:
-    joints, others = joint_terms(model, q, qd, qdd), rates(model.topology, rate)
-    return joints, others, inertias(model), wrenches(model, f_ext)
-
-
-def _tip(f_ext: Any, o: Vec3) -> Any:
-    return (o, o, o, o, o), None if f_ext is None else o
-
-
 def _load(parent: Any, x: Any) -> Any:
     """One step outward: its motion and the gradients of the power of its body."""
     (state, twist), (joint, other, pi, external) = parent, x
     link, qd, _, bias = joint
     (R, w, dv, dw), a = accelerate(state, joint)
-    V, W = virtual_twist(twist, R.z, a, link, other)
+    V0, W0 = twist
+    V, W = (
+        V0 + cross(W0, a) + R.z * (link.slide * other),
+        W0 + R.z * (link.turn * other),
+    )
     M = RigidInertia.of(pi).rotate(R)
     f, n = less_external(*M.wrench(w, dv, dw), external)
     dv_, dw_ = M.apply(V, W)
@@ -103,9 +101,9 @@ def _load(parent: Any, x: Any) -> Any:
     return ((R, w, dv, dw), (V, W)), (own, step)
 
 
-def _sum(children: Any, x: Any) -> Any:
+def _sum(children: Any, loads: Any) -> Any:
     """One step inward: the gradients of its subtree, and those by its parent."""
-    own, (e, a, before, (turn, slide, qd), axes) = x
+    own, (e, a, before, (turn, slide, qd), axes) = loads
     (V_, W_, dv_, dw_, w_), turned = jax.tree.map(jnp.add, own, children)
     w0, dv0, dw0, V0, W0 = before
     x, y = cross(dv_, w0), cross(w0, a) + e * (2 * slide * qd)

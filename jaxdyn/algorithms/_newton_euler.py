@@ -7,11 +7,9 @@ from jaxtyping import Array, Float
 
 from jaxdyn.algorithms._kinematics import BaseMotion, accelerate, base_state
 from jaxdyn.algorithms._links import (
-    Link,
     inertias,
     joint_terms,
     less_external,
-    rates,
     wrenches,
 )
 from jaxdyn.algorithms._walk import Laned, collect, inward, outward, spread
@@ -54,47 +52,6 @@ def transmitted_wrenches(
     wrench = tuple(level[1] for level in kept)
     f, n = collect(model.topology.lanes, wrench, model.topology.steps.last)
     return jnp.concatenate([f.array(), n.array()], axis=-1)
-
-
-def virtual_power(
-    model: Model,
-    rate: Float[Array, " nv"],
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    qdd: Float[Array, " nv"],
-    f_ext: Float[Array, "n 6"] | None = None,
-    base: BaseMotion | None = None,
-) -> Float[Array, ""]:
-    r"""The power of the joint forces of `newton_euler` at other joint rates.
-
-    $$\lambda^T \tau = (N \lambda)^T (M \dot t + \Omega M E t - w^E)$$
-
-    The twists N lambda meet the wrenches of the bodies in the outward recursion and
-    nothing is handed inward. So its gradient, which is lambda times the derivatives of
-    inverse dynamics, has one recursion to go back through instead of two.
-    """
-    lanes = model.topology.lanes
-
-    def motion(parent: Any, x: Any) -> Any:
-        (state, twist), (joint, other, pi, external) = parent, x
-        (R, w, dv, dw), a = accelerate(state, joint)
-        f, n = RigidInertia.of(pi).rotate(R).wrench(w, dv, dw)
-        f, n = less_external(f, n, external)
-        V, W = virtual_twist(twist, R.z, a, joint[0], other)
-        return ((R, w, dv, dw), (V, W)), dot(V, f) + dot(W, n)
-
-    joints, others = joint_terms(model, q, qd, qdd), rates(model.topology, rate)
-    terms = joints, others, inertias(model), wrenches(model, f_ext)
-    o = Vec3.zero(q.dtype)
-    root = world(model, q, base), (o, o)
-    powers = outward(lanes, motion, root, spread(lanes, terms))
-    return sum((x.sum() for x in powers), jnp.zeros((), q.dtype))
-
-
-def virtual_twist(twist: Any, e: Vec3, a: Vec3, link: Link, rate: Any) -> Any:
-    """The twist (V, W) of a step from that of its parent, at another joint rate."""
-    V, W = twist
-    return V + cross(W, a) + e * (link.slide * rate), W + e * (link.turn * rate)
 
 
 def world(model: Model, q: Any, base: BaseMotion | None) -> Any:

@@ -23,7 +23,7 @@ def rollout(
 
     Semi-implicit Euler: $\dot q$ first, then q with the new $\dot q$; quaternions stay
     of unit length. All steps are one kernel. Its gradient keeps the states and computes
-    each step again: memory grows by 2 nv + nq numbers a step.
+    each step again: memory grows by 3 nv + nq numbers a step.
 
     Args:
         taus: the joint forces of each step, which do not change during it.

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import jaxdyn as jd
-from jaxdyn.algorithms import inverse_gradient, newton_euler, virtual_power
+from jaxdyn.algorithms import inverse_gradient
 from tests.models import every_joint, random_state, with_effects
 
 MODELS = {
@@ -37,11 +37,3 @@ def test_the_gradient_in_closed_form_is_that_of_inverse_dynamics(name, is_driven
     expected = jax.jit(lambda: jax.vjp(forces, q, qd)[1](rate))()
     for ours, theirs in zip(jax.jit(inverse_gradient)(*x), expected, strict=True):
         np.testing.assert_allclose(ours, theirs, atol=2e-14 * np.abs(theirs).max())
-
-
-@pytest.mark.parametrize("is_driven", [False, True], ids=["alone", "driven"])
-def test_virtual_power_is_that_of_the_joint_forces(is_driven, rng):
-    model, rate, q, qd, qdd, f_ext, base = state("every joint", is_driven, rng)
-    tau = newton_euler(model, q, qd, qdd, f_ext, base)
-    power = virtual_power(model, rate, q, qd, qdd, f_ext, base)
-    np.testing.assert_allclose(power, rate @ tau, rtol=1e-13)

@@ -83,19 +83,25 @@ def test_loop_points_and_their_jacobians_agree_with_independent_software(
     case, dtype, tolerance
 ):
     model = jd.from_dict(case["model"], dtype=dtype)
-    for s in case["states"][:2]:
-        q, qd = (jnp.asarray(s[key], dtype) for key in ("q", "qd"))
+
+    def rows(q, qd):
         J, bias = [], []
-        with jax.disable_jit():  # many bodies, each would be compiled
-            for loop in model.loops:
-                ends = ((loop.body_a, loop.p_a), (loop.body_b, loop.p_b))
-                axes = np.array(loop.axes)
-                a, b = (jd.jacobian(model, q, *end)[axes] for end in ends)
-                c, d = (jd.jacobian_dot_qd(model, q, qd, *end)[axes] for end in ends)
-                J.append(a - b)
-                bias.append(c - d)
-        assert relative_error(jnp.concatenate(J), s["J"]) < tolerance
-        assert relative_error(jnp.concatenate(bias), s["Jdot_qd"]) < tolerance
+        for loop in model.loops:
+            ends = ((loop.body_a, loop.p_a), (loop.body_b, loop.p_b))
+            axes = np.array(loop.axes)
+            a, b = (jd.jacobian(model, q, *end)[axes] for end in ends)
+            c, d = (jd.jacobian_dot_qd(model, q, qd, *end)[axes] for end in ends)
+            J.append(a - b)
+            bias.append(c - d)
+        return jnp.concatenate(J), jnp.concatenate(bias)
+
+    states = case["states"]
+    args = (jnp.asarray([s[key] for s in states], dtype) for key in ("q", "qd"))
+    with jax.disable_jit():  # many bodies, each would be compiled
+        found = jax.vmap(rows)(*args)
+    for s, J, bias in zip(states, *found, strict=True):
+        assert relative_error(J, s["J"]) < tolerance
+        assert relative_error(bias, s["Jdot_qd"]) < tolerance
 
 
 @pytest.mark.parametrize("seed", range(2))

@@ -66,3 +66,19 @@ def test_wrong_shapes_are_named():
         jd.rollout(model, q[:4], q, jnp.zeros((3, 6)), 0.1)
     with pytest.raises(ValueError, match=r"dt has shape \(3,\), expected one number"):
         jd.rollout(model, q, q, jnp.zeros((3, 6)), jnp.ones(3))
+
+
+def test_the_memory_of_its_gradient_grows_by_a_few_numbers_a_step():
+    model = jd.robots.chain(4)
+    q = jnp.ones(4)
+
+    def total(q, qd, taus):
+        return (jd.rollout(model, q, qd, taus, 1e-3)[0][-1] ** 2).sum()
+
+    def size(steps):
+        gradient = jax.jit(jax.grad(total, (0, 1, 2)))
+        program = gradient.lower(q, q, jnp.ones((steps, 4))).compile()
+        return program.memory_analysis().temp_size_in_bytes
+
+    numbers = (size(1010) - size(10)) / 1000 / 8
+    assert round(numbers, 1) == 3 * model.nv + model.nq  # but for alignment
