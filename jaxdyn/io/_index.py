@@ -1,0 +1,216 @@
+"""All reports of a folder on one page."""
+
+import base64
+import html
+import json
+import mimetypes
+import os
+import re
+import secrets
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from urllib.parse import quote
+
+from jaxdyn.io._report import FINDINGS, Figure, Report, Table, Verdict
+
+LARGEST = 20_000_000  # bytes of pictures that one page may carry
+
+_CLASSES: dict[str, str] = dict(zip(FINDINGS, ("yes", "form", "no"), strict=True))
+_STYLE = """
+:root { color-scheme: light dark; --ink: #1d2430; --soft: #5c6675; --paper: #ffffff;
+  --line: #d9dee6; --shade: #f4f6f9; --link: #2257a8;
+  --yes: #1c7a45; --form: #96650a; --no: #b3362b; }
+@media (prefers-color-scheme: dark) { :root { --ink: #e3e7ee; --soft: #9aa5b5;
+  --paper: #14181f; --line: #313947; --shade: #1c222b; --link: #8db8f5;
+  --yes: #5fce8e; --form: #e2b04e; --no: #f0857a; } }
+* { box-sizing: border-box; }
+body { margin: 0 auto; max-width: 62rem; padding: 2rem 1.2rem 5rem;
+  background: var(--paper); color: var(--ink); font: 16px/1.55 system-ui, sans-serif; }
+h1, h2 { line-height: 1.2; } h2 { margin-top: 0; }
+a { color: var(--link); }
+section { border-top: 1px solid var(--line); margin-top: 3rem; padding-top: 2rem; }
+.wide { overflow-x: auto; margin: 1.2rem 0; }
+table { border-collapse: collapse; font-size: .9rem; }
+caption { text-align: left; color: var(--soft); padding: .3rem 0; }
+th, td { padding: .3rem .7rem; border-bottom: 1px solid var(--line); text-align: left;
+  vertical-align: top; font-variant-numeric: tabular-nums; }
+th { background: var(--shade); }
+td.number { text-align: right; white-space: nowrap; }
+figure { margin: 1.5rem 0; }
+img { max-width: 100%; height: auto; background: #ffffff; border-radius: 6px;
+  border: 1px solid var(--line); }
+figcaption { color: var(--soft); font-size: .9rem; }
+code { background: var(--shade); padding: .1em .3em; border-radius: 3px;
+  font-size: .9em; }
+ul.verdicts { list-style: none; padding: 0; }
+ul.verdicts li { border-left: 4px solid; background: var(--shade); margin: .6rem 0;
+  padding: .5rem .9rem; border-radius: 0 6px 6px 0; }
+li.yes { border-color: var(--yes); } li.form { border-color: var(--form); }
+li.no { border-color: var(--no); }
+b.yes { color: var(--yes); } b.form { color: var(--form); } b.no { color: var(--no); }
+.source { color: var(--soft); }
+"""
+
+
+def write_index(results: str | os.PathLike[str]) -> Path:
+    """Writes `index.html`: every report below this folder on one page.
+
+    The page needs no network and no other file, unless its pictures together are larger
+    than 20 MB: then it shows those in the folders beside it.
+
+    Raises:
+        ValueError: a `report.json` is not one that `save_report` has written.
+    """
+    folder = Path(results)
+    reports = {path.parent: _read(path) for path in _found(folder, "report.json")}
+    size = sum(
+        (at / x.file).stat().st_size for at, r in reports.items() for x in r.figures
+    )
+    source = _linked if size > LARGEST else _inlined
+    sections = [_section(at, report, source) for at, report in reports.items()]
+    title = "Results of jaxdyn"
+    parts = [
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>",
+        f"<h1>{title}</h1>",
+        _summary(list(reports.values())),
+        _simulations(folder),
+        *sections,
+        "</body>\n</html>\n",
+    ]
+    folder.mkdir(parents=True, exist_ok=True)
+    page = folder / "index.html"
+    draft = folder / f".index.{secrets.token_hex(4)}.html"
+    draft.write_text("\n".join(filter(None, parts)), encoding="utf-8")
+    return draft.replace(page)
+
+
+def _found(folder: Path, name: str) -> list[Path]:
+    """Files with this name one level below, but not in folders still being written."""
+    return sorted(p for p in folder.glob(f"*/{name}") if p.parent.name[0] != ".")
+
+
+def _read(path: Path) -> Report:
+    try:
+        return Report.from_dict(json.loads(path.read_text(encoding="utf-8")))
+    except (ValueError, TypeError, KeyError) as error:
+        raise ValueError(f"{path} is not a report: {error}.") from None
+
+
+def _summary(reports: list[Report]) -> str:
+    """The contents, with the number of verdicts of each kind."""
+    rows = []
+    total = Counter()
+    for report in reports:
+        counts = Counter(verdict.finding for verdict in report.verdicts)
+        total += counts
+        link = f'<a href="#{_anchor(report.name)}">{html.escape(report.title)}</a>'
+        rows.append(_counts(link, counts))
+    rows.append(_counts("<b>all</b>", total))
+    head = "".join(f"<th>{x}</th>" for x in ("experiment", *FINDINGS))
+    return (
+        '<div class="wide"><table><caption>Published claims and what became of them'
+        f"</caption>\n<tr>{head}</tr>\n" + "\n".join(rows) + "\n</table></div>"
+    )
+
+
+def _counts(label: str, counts: Counter) -> str:
+    cells = (
+        f'<td class="number"><b class="{_CLASSES[x]}">{counts[x] or ""}</b></td>'
+        for x in FINDINGS
+    )
+    return f"<tr><td>{label}</td>{''.join(cells)}</tr>"
+
+
+def _simulations(folder: Path) -> str:
+    """Links to the animations of simulations that stand beside the experiments."""
+    pages = [p for p in _found(folder, "animation.html")]
+    links = [p.parent.name for p in pages if (p.parent / "summary.json").exists()]
+    if not links:
+        return ""
+    items = (
+        f'<li><a href="{quote(x)}/animation.html">{html.escape(x)}</a></li>'
+        for x in links
+    )
+    return f"<p>Simulations, animated:</p>\n<ul>{''.join(items)}</ul>"
+
+
+def _section(at: Path, report: Report, source: Callable[[Path], str]) -> str:
+    parts = [
+        f'<section id="{_anchor(report.name)}">\n<h2>{html.escape(report.title)}</h2>',
+        _paragraphs(report.text),
+    ]
+    if (at / "animation.html").exists():
+        page = f"{quote(at.name)}/animation.html"
+        parts.append(f'<p><a href="{page}">Animation</a></p>')
+    if report.verdicts:
+        items = "\n".join(map(_verdict, report.verdicts))
+        parts.append(f'<ul class="verdicts">\n{items}\n</ul>')
+    parts += map(_table, report.tables)
+    parts += (_figure(figure, source(at / figure.file)) for figure in report.figures)
+    return "\n".join([*parts, "</section>"])
+
+
+def _verdict(verdict: Verdict) -> str:
+    kind = _CLASSES[verdict.finding]
+    return (
+        f'<li class="{kind}"><span class="source">{html.escape(verdict.source)}:'
+        f'</span> {_inline(verdict.claim)}<br><b class="{kind}">{verdict.finding}'
+        f"</b>: {_inline(verdict.ours)}</li>"
+    )
+
+
+def _table(table: Table) -> str:
+    head = "".join(f"<th>{_inline(str(x))}</th>" for x in table.head)
+    rows = ("".join(map(_cell, map(str, row))) for row in table.rows)
+    body = "\n".join(f"<tr>{row}</tr>" for row in rows)
+    return (
+        f'<div class="wide"><table><caption>{_inline(table.caption)}</caption>\n'
+        f"<tr>{head}</tr>\n{body}\n</table></div>"
+    )
+
+
+def _cell(text: str) -> str:
+    number = re.fullmatch(r"[-+−]?[\d., ]*\d(e[-+]?\d+)?%?", text)
+    return f"<td{' class=number' if number else ''}>{_inline(text)}</td>"
+
+
+def _figure(figure: Figure, source: str) -> str:
+    return (
+        f'<figure><img src="{source}" alt="{html.escape(figure.caption)}">'
+        f"<figcaption>{_inline(figure.caption)}</figcaption></figure>"
+    )
+
+
+def _inlined(path: Path) -> str:
+    kind = mimetypes.guess_type(path.name)[0] or "application/octet-stream"
+    return f"data:{kind};base64,{base64.b64encode(path.read_bytes()).decode()}"
+
+
+def _linked(path: Path) -> str:
+    return quote(f"{path.parent.name}/{path.name}")
+
+
+def _paragraphs(text: str) -> str:
+    """Paragraphs with empty lines between; those whose lines start with - are lists."""
+    parts = []
+    for block in re.split(r"\n\s*\n", text.strip()):
+        lines = block.strip().splitlines()
+        if lines and all(line.startswith(("- ", "  ")) for line in lines):
+            items = re.split(r"(?m)^- ", block.strip())[1:]
+            inner = "".join(f"<li>{_inline(item)}</li>" for item in items)
+            parts.append(f"<ul>{inner}</ul>")
+        elif lines:
+            parts.append(f"<p>{_inline(block)}</p>")
+    return "\n".join(parts)
+
+
+def _inline(text: str) -> str:
+    """Escaped text; what stands between backticks is code."""
+    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text.strip()))
+
+
+def _anchor(name: str) -> str:
+    return re.sub(r"[^\w-]", "-", name)

@@ -1,0 +1,181 @@
+"""Folders of results: complete or not there at all."""
+
+import json
+import math
+import os
+import platform
+import secrets
+import shutil
+import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxdyn.io._config import config_dict
+from jaxdyn.io._dict import from_dict, to_dict
+from jaxdyn.io._report import Report
+from jaxdyn.model import Model
+
+_MARK = ".jaxdyn"  # a folder with this file was written here and may be replaced
+_REQUIRED = ("ts", "q", "qd")
+_OPTIONAL = ("qdd", "tau", "f_ext", "kinetic_energy", "potential_energy")
+_PACKAGES = ("jaxdyn", "jax", "jaxlib", "diffrax", "equinox", "numpy")
+
+
+@contextmanager
+def new_results(folder: str | os.PathLike[str], force: bool = False) -> Iterator[Path]:
+    """A temporary folder to write to, which becomes `folder` when all went well.
+
+    It stands beside `folder`, is renamed at the end, and is removed if anything is
+    raised, also by Ctrl-C. With `force` earlier results in `folder` are replaced, after
+    the new ones are complete.
+
+    Raises:
+        ValueError: `folder` exists, without `force`; or it is not a folder of results.
+    """
+    target = Path(folder).resolve()
+    _check_target(Path(folder), target, force)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    name = f".{target.name}.{secrets.token_hex(4)}"
+    new, old = target.with_name(f"{name}.new"), target.with_name(f"{name}.old")
+    new.mkdir()
+    try:
+        yield new
+        (new / _MARK).touch()
+        _check_target(Path(folder), target, force)  # it may have come up meanwhile
+        if target.exists():
+            target.rename(old)
+        new.rename(target)
+    except BaseException:
+        if old.exists() and not target.exists():
+            old.rename(target)
+        shutil.rmtree(new, ignore_errors=True)
+        raise
+    finally:
+        if target.exists():
+            shutil.rmtree(old, ignore_errors=True)
+
+
+def _check_target(folder: Path, target: Path, force: bool) -> None:
+    if not target.exists():
+        return
+    if not force:
+        raise ValueError(
+            f"{folder} exists: choose another folder with -o, or replace it with "
+            "--force."
+        )
+    if not target.is_dir() or (any(target.iterdir()) and not (target / _MARK).exists()):
+        raise ValueError(
+            f"{folder} was not written by jaxdyn, so --force does not replace it: "
+            "choose another folder with -o, or remove it yourself."
+        )
+
+
+def save_trajectory(
+    folder: str | os.PathLike[str], model: Model, trajectory: Any, **more: Any
+) -> Path:
+    """Writes `trajectory.npz`: the arrays of a trajectory, and the model as text.
+
+    Args:
+        trajectory: has the arrays ts, q, qd, and may have qdd, tau, f_ext,
+            kinetic_energy, potential_energy.
+        more: further arrays, such as the motion that was wanted.
+    """
+    arrays = {name: np.asarray(getattr(trajectory, name)) for name in _REQUIRED}
+    for name in _OPTIONAL:
+        if getattr(trajectory, name, None) is not None:
+            arrays[name] = np.asarray(getattr(trajectory, name))
+    arrays |= {name: np.asarray(value) for name, value in more.items()}
+    path = Path(folder) / "trajectory.npz"
+    np.savez_compressed(
+        path,
+        allow_pickle=False,
+        model=np.array(json.dumps(to_dict(model))),
+        dtype=np.array(str(model.dtype)),
+        **arrays,
+    )
+    return path
+
+
+def load_trajectory(path: str | os.PathLike[str]) -> tuple[Model, dict[str, Any]]:
+    """The model and the arrays of a result, from its folder or its `trajectory.npz`.
+
+    Raises:
+        ValueError: there is no such file, or it was not written by `save_trajectory`.
+    """
+    file = Path(path)
+    file = file / "trajectory.npz" if file.is_dir() else file
+    try:
+        with (  # opened here, because np.load leaves a broken file open
+            open(file, "rb") as content,
+            np.load(content, allow_pickle=False) as stored,
+        ):
+            arrays = {name: stored[name] for name in stored.files}
+        text, dtype = arrays.pop("model"), arrays.pop("dtype")
+        data = json.loads(text.item())
+    except FileNotFoundError:
+        raise ValueError(
+            f"there is no {file}: expected a folder that `jaxdyn simulate` has "
+            "written, or the trajectory.npz in it."
+        ) from None
+    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
+        raise ValueError(f"{file} does not hold a trajectory: {error}.") from None
+    return from_dict(data, check_inertia=False, dtype=dtype.item()), arrays
+
+
+def save_report(folder: str | os.PathLike[str], report: Report) -> None:
+    """Writes `report.md` and `report.json`.
+
+    Raises:
+        ValueError: a figure of the report is not in the folder.
+    """
+    folder = Path(folder)
+    for figure in report.figures:
+        if not (folder / figure.file).is_file():
+            raise ValueError(
+                f"report {report.name!r}: figure {figure.file!r} is not in its folder."
+            )
+    (folder / "report.md").write_text(report.markdown(), encoding="utf-8")
+    text = json.dumps(report.to_dict(), indent=1, ensure_ascii=False)
+    (folder / "report.json").write_text(text + "\n", encoding="utf-8")
+
+
+def save_summary(
+    folder: str | os.PathLike[str],
+    *,
+    config: Any,
+    dtype: str,
+    statistics: dict[str, Any],
+) -> Path:
+    """Writes `summary.json`: versions, machine, settings and what came out."""
+    summary = {
+        "versions": {name: version(name) for name in _PACKAGES}
+        | {"python": platform.python_version()},
+        "platform": platform.platform(),
+        "device": str(jax.devices()[0]),
+        "dtype": dtype,
+        "config": config_dict(config),
+        "statistics": statistics,
+    }
+    path = Path(folder) / "summary.json"
+    text = json.dumps(_plain(summary), indent=1, ensure_ascii=False, allow_nan=False)
+    path.write_text(text + "\n", encoding="utf-8")
+    return path
+
+
+def _plain(value: Any) -> Any:
+    """Arrays as lists; JSON has no word for infinity or a missing number, so text."""
+    if isinstance(value, dict):
+        return {key: _plain(x) for key, x in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(x) for x in value]
+    if isinstance(value, np.ndarray | np.generic | jax.Array):
+        return _plain(np.asarray(value).tolist())
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value
