@@ -17,6 +17,7 @@ from jaxdyn.algorithms import body_accelerations as body_accelerations
 from jaxdyn.algorithms import body_velocities as body_velocities
 from jaxdyn.algorithms import center_of_mass as center_of_mass
 from jaxdyn.algorithms import centroidal_momentum_matrix as centroidal_momentum_matrix
+from jaxdyn.algorithms import configuration_rate as configuration_rate
 from jaxdyn.algorithms import denoc_matrices as denoc_matrices
 from jaxdyn.algorithms import difference as difference
 from jaxdyn.algorithms import dynamic_parameters as dynamic_parameters
@@ -74,5 +75,12 @@ from jaxdyn.model import singular_joints as singular_joints
 from jaxdyn.model import to_log_cholesky as to_log_cholesky
 from jaxdyn.model import to_pi as to_pi
 from jaxdyn.model import with_inertial_parameters as with_inertial_parameters
+from jaxdyn.simulate import Outcome as Outcome
+from jaxdyn.simulate import PowerBalance as PowerBalance
+from jaxdyn.simulate import State as State
+from jaxdyn.simulate import Trajectory as Trajectory
 from jaxdyn.simulate import batched as batched
+from jaxdyn.simulate import joint_limit_event as joint_limit_event
+from jaxdyn.simulate import power_balance as power_balance
 from jaxdyn.simulate import rollout as rollout
+from jaxdyn.simulate import simulate as simulate

@@ -3,6 +3,7 @@
 from jaxdyn.algorithms._articulated import articulated as articulated
 from jaxdyn.algorithms._compiled import compiled as compiled
 from jaxdyn.algorithms._composite import composite as composite
+from jaxdyn.algorithms._configuration import configuration_rate as configuration_rate
 from jaxdyn.algorithms._configuration import difference as difference
 from jaxdyn.algorithms._configuration import integrate as integrate
 from jaxdyn.algorithms._configuration import neutral as neutral
@@ -10,6 +11,7 @@ from jaxdyn.algorithms._configuration import (
     random_configuration as random_configuration,
 )
 from jaxdyn.algorithms._configuration import turning_rate as turning_rate
+from jaxdyn.algorithms._configuration import unit_quaternions as unit_quaternions
 from jaxdyn.algorithms._coriolis import coriolis as coriolis
 from jaxdyn.algorithms._denoc import denoc as denoc
 from jaxdyn.algorithms._denoc import denoc_forward as denoc_forward

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, UInt32
 
 from jaxdyn.algorithms._compiled import compiled
 from jaxdyn.algorithms._rows import exchange, put, take
-from jaxdyn.model import Model, arguments
+from jaxdyn.model import Model, Topology, arguments
 from jaxdyn.spatial import Quaternion, Vec3, exp, log, skew
 
 
@@ -57,6 +57,39 @@ def difference(
         moved = _free_rotation(model, q0).T @ Vec3.of(take(q1 - q0, t.position_q))
         d = d + put(moved.array(), t.position_v, model.nv)
     return d
+
+
+@compiled()
+def configuration_rate(
+    model: Model, q: Float[Array, " nq"], qd: Float[Array, " nv"]
+) -> Float[Array, " nq"]:
+    r"""The rate dq/dt of all coordinates when the joints move with `qd`.
+
+    Coordinates change by qd, a free position by R v, and a quaternion by half its
+    product with the angular velocity in body axes, $\dot\varepsilon = \frac12
+    \varepsilon\,\omega$. That rate is at right angles to the quaternion and of its
+    length, so the rotation it describes turns by $\omega$ whatever its length is.
+    """
+    model, q, qd = arguments(model, q=q, qd=qd)
+    t = model.topology
+    rate = put(take(qd, t.plain_v), t.plain_q, model.nq)
+    if t.quaternion_q.size:
+        w = Vec3.of(take(qd, t.quaternion_v)) * 0.5
+        spin = Quaternion(w.x, w.y, w.z, jnp.zeros_like(w.x))
+        turned = Quaternion.of(take(q, t.quaternion_q)) @ spin
+        rate = rate + put(turned.array(), t.quaternion_q, model.nq)
+    if t.position_q.size:
+        moved = _free_rotation(model, q) @ Vec3.of(take(qd, t.position_v))
+        rate = rate + put(moved.array(), t.position_q, model.nq)
+    return rate
+
+
+def unit_quaternions(topology: Topology, q: Float[Array, " nq"]) -> Float[Array, " nq"]:
+    """The configuration with its quaternions divided by their lengths."""
+    if not topology.quaternion_q.size:
+        return q
+    units = Quaternion.of(take(q, topology.quaternion_q)).unit()
+    return exchange(q, topology.quaternion_q, units.array())
 
 
 def random_configuration(

@@ -1,0 +1,81 @@
+"""What a simulation returns."""
+
+from typing import Any
+
+import diffrax
+import equinox as eqx
+import jax.numpy as jnp
+from jaxtyping import Array, Bool, Float
+
+from jaxdyn.algorithms import unit_quaternions
+from jaxdyn.model import Topology
+
+
+class State(eqx.Module):
+    """Where the joints are, `q`, and how fast they move, `qd`."""
+
+    q: Float[Array, " nq"]
+    qd: Float[Array, " nv"]
+
+
+class Outcome(diffrax.RESULTS):  # pyright: ignore[reportGeneralTypeIssues]
+    """How a simulation ended: a sentence, empty where it reached its last time."""
+
+    not_finite = (
+        "The motion is not finite: look for forces, a state or a model that are not "
+        "numbers, for a body without inertia, or for a step that is too long."
+    )
+
+
+class Trajectory(eqx.Module):
+    """A motion at the times `ts`.
+
+    Rows after the end of a simulation that stopped early are NaN.
+
+    Attributes:
+        ts: the times that were asked for.
+        q, qd, qdd, tau: positions, rates, accelerations, joint forces.
+        f_ext: wrench on each body in world axes, None if there was none.
+        kinetic_energy, potential_energy: of all bodies and springs.
+        end_time, end: when the simulation ended, and in which state.
+        event_mask: which event ended it, in the structure of the event's conditions.
+        stats: the steps that the solver took, accepted and rejected.
+        result: how it ended, an `Outcome`.
+        interpolation: what `at` needs, None unless `dense=True` was asked for.
+    """
+
+    ts: Float[Array, " times"]
+    q: Float[Array, "times nq"]
+    qd: Float[Array, "times nv"]
+    qdd: Float[Array, "times nv"]
+    tau: Float[Array, "times nv"]
+    f_ext: Float[Array, "times n 6"] | None
+    kinetic_energy: Float[Array, " times"]
+    potential_energy: Float[Array, " times"]
+    end_time: Float[Array, ""]
+    end: State
+    event_mask: Any
+    stats: dict[str, Any]
+    result: Any
+    interpolation: diffrax.DenseInterpolation | None
+    topology: Topology = eqx.field(static=True)
+
+    @property
+    def energy(self) -> Float[Array, " times"]:
+        """Kinetic plus potential energy."""
+        return self.kinetic_energy + self.potential_energy
+
+    @property
+    def is_successful(self) -> Bool[Array, "..."]:
+        """Whether the simulation reached its last time or an event."""
+        ended = (Outcome.successful, Outcome.event_occurred)
+        return (self.result == ended[0]) | (self.result == ended[1])
+
+    def at(self, t: Float[Array, ""] | float) -> State:
+        """The state at any time up to the end, by the solver's own interpolation."""
+        if self.interpolation is None:
+            raise ValueError(
+                "the trajectory holds its rows alone: call simulate with dense=True."
+            )
+        y = self.interpolation.evaluate(jnp.asarray(t, self.ts.dtype))
+        return State(unit_quaternions(self.topology, y.q), y.qd)

@@ -1,0 +1,255 @@
+import diffrax
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optimistix as optx
+import pytest
+
+import jaxdyn as jd
+from tests.models import every_joint, random_state
+
+TIGHT = diffrax.PIDController(rtol=1e-11, atol=1e-11)
+
+
+def pendulum(**joint):
+    b = jd.ModelBuilder("pendulum", gravity=(0.0, -9.81, 0.0))
+    rod = jd.Inertial.rod(1.0, (0, 0, 0), (1, 0, 0))
+    b.add_body("rod", inertial=rod, **joint)
+    return b.build()
+
+
+def ball():
+    b = jd.ModelBuilder("ball")
+    body = jd.Inertial.box(1.3, (0.3, 0.5, 0.8)).moved(np.eye(3), np.full(3, 0.1))
+    b.add_body("ball", joint="free", inertial=body)
+    return b.build()
+
+
+class Damper(eqx.Module):
+    """A policy with a parameter."""
+
+    gain: jax.Array
+
+    def __call__(self, t, q, qd):
+        return -self.gain * qd
+
+
+QUARTER = jnp.linspace(0.0, 0.3, 4)
+STARTS = {
+    "pendulum": (pendulum, [0.3], [1.0]),
+    "gripper": (jd.robots.gripper, [0.3, -0.2, 0.1, 0.5], [1.0, 0.5, -1.0, 0.2]),
+    "floating": (ball, [0.1, 0.2, 0.3, 0, 0, 0, 1.0], [0.3, 0.2, 0.1, 1.0, -2.0, 3.0]),
+}
+
+
+@pytest.mark.parametrize("name", STARTS)
+def test_gradients_by_state_policy_and_model_are_differences(name, rng):
+    make, q, qd = STARTS[name]
+    model, gain = make(), jnp.asarray(1e-3)
+    x = (jnp.array(qd), gain, model.mass)
+
+    def loss(qd, gain, mass, adjoint=None):
+        heavy = eqx.tree_at(lambda m: m.mass, model, mass)
+        run = jd.simulate(
+            heavy,
+            jnp.array(q),
+            qd,
+            QUARTER,
+            torque=Damper(gain),
+            stepsize_controller=TIGHT,
+            adjoint=adjoint,
+            max_steps=400,
+        )
+        return jnp.sin(run.q).sum() + (run.qd**2).sum() + run.energy.sum()
+
+    dx = jax.tree.map(lambda a: jnp.asarray(rng.normal(size=a.shape)), x)
+    value_and_gradient, h = jax.jit(jax.value_and_grad(loss, range(3))), 1e-3
+
+    def at(k):
+        return value_and_gradient(*jax.tree.map(lambda a, d: a + k * h * d, x, dx))
+
+    reverse = sum(jnp.vdot(g, d) for g, d in zip(at(0)[1], dx, strict=True))
+    difference = (8 * (at(1)[0] - at(-1)[0]) - (at(2)[0] - at(-2)[0])) / (12 * h)
+    np.testing.assert_allclose(reverse, difference, rtol=1e-8)
+    if name == "pendulum":  # the other mode
+        along = jax.jit(
+            lambda x, dx: jax.jvp(lambda *x: loss(*x, diffrax.ForwardMode()), x, dx)
+        )
+        np.testing.assert_allclose(along(x, dx)[1], reverse, rtol=1e-8)
+
+
+def test_every_form_of_torque_is_the_same_torque():
+    model, q = pendulum(), jnp.array([0.3])
+    ts = jnp.linspace(0.0, 1.0, 11)
+    ramp = lambda t, q, qd: 3.0 * t * jnp.ones(1)  # noqa: E731
+    by_law = jd.simulate(model, q, 0 * q, ts, torque=ramp)
+    by_samples = jd.simulate(model, q, 0 * q, ts, torque=3 * ts[:, None])
+    np.testing.assert_allclose(by_samples.q, by_law.q, atol=1e-8)
+    np.testing.assert_allclose(by_law.tau[:, 0], 3 * ts, atol=1e-15)
+    constant = jd.simulate(model, q, 0 * q, ts, torque=np.ones(1))
+    np.testing.assert_array_equal(constant.tau, jnp.ones((11, 1)))
+
+
+def test_wrenches_are_constant_sampled_or_a_law():
+    model, ts = ball(), jnp.linspace(0.0, 0.5, 6)
+    q, qd = (jnp.array(x) for x in STARTS["floating"][1:])
+    weight = -model.mass[0] * model.gravity
+    lift = lambda t, q, qd: jnp.concatenate(  # noqa: E731
+        [weight, jnp.cross(jd.forward_kinematics(model, q).R[0] @ model.com[0], weight)]
+    )[None]
+    lifted = jd.simulate(model, q, qd, ts, f_ext=lift)
+    p = jax.vmap(lambda q, qd: jd.momentum(model, q, qd).linear)(lifted.q, lifted.qd)
+    np.testing.assert_allclose(p, jnp.broadcast_to(p[0], p.shape), atol=1e-8)
+    pushed = jd.simulate(model, q, qd, ts, f_ext=np.ones((1, 6)))
+    samples = jd.simulate(model, q, qd, ts, f_ext=np.ones((6, 1, 6)))
+    np.testing.assert_allclose(pushed.q, samples.q, atol=1e-12)
+    balance = jd.power_balance(model, pushed)
+    np.testing.assert_allclose(balance.error, 0, atol=1e-11)
+    assert jnp.abs(balance.external).min() > 0
+
+
+def test_quaternions_stay_of_unit_length_where_the_solver_is_crude():
+    model = every_joint(1)
+    q, qd, _ = random_state(model, np.random.default_rng(0))
+    crude = dict(
+        solver=diffrax.Euler(), stepsize_controller=diffrax.ConstantStepSize(), dt0=0.01
+    )
+    run = jd.simulate(model, q, qd, jnp.linspace(0, 0.2, 5), **crude, dense=True)
+    places = model.topology.quaternion_q
+    lengths = jnp.linalg.norm(run.q[:, places], axis=-1)
+    np.testing.assert_allclose(lengths, 1, atol=1e-15)
+    np.testing.assert_allclose(
+        jnp.linalg.norm(run.at(0.07).q[places], axis=-1), 1, atol=1e-15
+    )
+    # the length of a quaternion has no influence
+    longer = q.at[places].multiply(7.0)
+    again = jd.simulate(model, longer, qd, jnp.linspace(0, 0.2, 5), **crude, dense=True)
+    np.testing.assert_allclose(again.qd, run.qd, atol=1e-11)
+
+
+def test_dense_output_is_as_good_as_the_rows():
+    model, q = pendulum(), jnp.array([0.3])
+    run = jd.simulate(model, q, 0 * q, jnp.array([0.0, 0.3, 0.7]), dense=True)
+    np.testing.assert_allclose(run.at(0.3).q, run.q[1], atol=1e-12)
+    rows = jd.simulate(model, q, 0 * q, jnp.array([0.0, 0.41, 0.7]))
+    np.testing.assert_allclose(run.at(0.41).q, rows.q[1], atol=1e-6)
+    with pytest.raises(ValueError, match="dense=True"):
+        rows.at(0.1)
+
+
+def test_a_joint_limit_ends_the_motion_exactly_and_its_time_is_differentiable():
+    model, q = pendulum(lower=-1.0, upper=2.0), jnp.array([0.5])
+    ts = jnp.linspace(0.0, 1.0, 11)
+    stop = jd.joint_limit_event(model, root_finder=optx.Newton(1e-10, 1e-10))
+
+    def end(q):
+        return jd.simulate(model, q, 0 * q, ts, event=stop)
+
+    run = end(q)
+    assert run.is_successful and run.event_mask
+    np.testing.assert_allclose(run.end.q, -1.0, atol=1e-9)
+    assert run.result == jd.Outcome.event_occurred
+    after = ts > run.end_time
+    assert jnp.isnan(run.q[after]).all() and jnp.isfinite(run.q[~after]).all()
+    slope = jax.jit(jax.grad(lambda q: end(q).end_time))(q)
+    h = 1e-4
+    difference = (end(q + h).end_time - end(q - h).end_time) / (2 * h)
+    np.testing.assert_allclose(slope, difference, atol=1e-7)
+    with pytest.raises(ValueError, match="no finite joint limit"):
+        jd.joint_limit_event(pendulum())
+
+
+def test_a_failure_is_a_sentence_and_raises_by_default():
+    model, q = pendulum(), jnp.array([0.3])
+    ts = jnp.linspace(0.0, 1.0, 11)
+    with pytest.raises(RuntimeError, match="maximum number of solver steps.*t = 0.0 "):
+        jd.simulate(model, q, 0 * q, ts, max_steps=3)
+    short = jd.simulate(model, q, 0 * q, ts, max_steps=3, throw=False)
+    assert not short.is_successful and "steps" in jd.Outcome[short.result]
+
+    def breaks(t, q, qd):
+        return jnp.where(t > 0.5, jnp.nan, 0.0) * q
+
+    stuck = jd.simulate(model, q, 0 * q, ts, torque=breaks, throw=False)
+    assert not stuck.is_successful and 0.4 < stuck.end_time < 0.6
+    assert stuck.stats["num_steps"] < 1000
+    fixed = dict(stepsize_controller=diffrax.ConstantStepSize(), dt0=0.1)
+    with pytest.raises(RuntimeError, match="not finite"):
+        jd.simulate(model, q, 0 * q, ts, torque=breaks, **fixed)
+    with pytest.raises(RuntimeError, match="maximum number of solver steps"):
+        jax.jit(lambda q: jd.simulate(model, q, 0 * q, ts, max_steps=3))(q)
+
+
+@pytest.mark.parametrize(
+    "changed, message",
+    [
+        (dict(ts=[0.0]), r"ts has shape \(1,\), expected two times or more"),
+        (dict(ts=[0.0, 2.0, 1.0]), r"ts\[2\] is 1.0 after 2.0, expected increasing"),
+        (dict(q0=[0.0, 1.0]), r"q0 has shape \(2,\), expected \(1,\)"),
+        (dict(qd0=[]), r"qd0 has shape \(0,\), expected \(1,\)"),
+        (dict(torque=np.ones((2, 1))), r"torque has shape \(2, 1\), expected \(1,\)"),
+        (dict(torque="full"), r"torque is a str, expected a function"),
+        (dict(torque=lambda t, q, qd: t), r"torque returned shape \(\), expected \(1"),
+        (dict(f_ext=np.ones(6)), r"f_ext has shape \(6,\), expected \(1, 6\)"),
+        (dict(method="magic"), r"method is 'magic', expected one of: denoc"),
+        (dict(solver=diffrax.SemiImplicitEuler()), r"solver is SemiImplicitEuler"),
+        (dict(stepsize_controller=diffrax.ConstantStepSize()), r"dt0 is None"),
+    ],
+)
+def test_wrong_input_is_named(changed, message):
+    given = dict(q0=[0.0], qd0=[0.0], ts=[0.0, 0.5, 1.0]) | changed
+    given |= {k: jnp.asarray(given[k], float) for k in ("q0", "qd0", "ts")}
+    with pytest.raises(ValueError, match=message):
+        jd.simulate(pendulum(), **given)
+
+
+def test_a_model_with_loops_is_an_error():
+    model = jd.robots.four_bar()
+    q = jd.neutral(model)
+    with pytest.raises(ValueError, match="loops"):
+        jd.simulate(model, q, jnp.zeros(model.nv), QUARTER)
+
+
+def test_float32_stays_float32():
+    model, q = pendulum().astype(jnp.float32), jnp.array([0.3], jnp.float32)
+    run = jd.simulate(model, q, 0 * q, QUARTER.astype(jnp.float32))
+    floats = [x.dtype for x in jax.tree.leaves(run) if eqx.is_inexact_array(x)]
+    assert set(floats) == {jnp.dtype("float32")}
+
+
+def test_vmap_is_the_loop_and_adjoints_of_diffrax_agree():
+    model, qs = pendulum(), jnp.array([[0.3], [1.0]])
+
+    def end(q, adjoint=None):
+        options = dict(adjoint=adjoint, max_steps=100)
+        return jd.simulate(model, q, 0 * q, QUARTER, **options).q[-1, 0]
+
+    batch = jax.jit(jax.vmap(jax.value_and_grad(end)))(qs)
+    for k, q in enumerate(qs):
+        for adjoint in (diffrax.DirectAdjoint(), diffrax.BacksolveAdjoint()):
+            value, slope = jax.value_and_grad(end)(q, adjoint)
+            np.testing.assert_allclose(batch[0][k], value, atol=1e-12)
+            np.testing.assert_allclose(batch[1][k], slope, atol=1e-7)
+
+
+def test_implicit_solvers_take_stiff_joints():
+    stiff = pendulum(damping=1e5)
+    q = jnp.array([0.3])
+    run = jd.simulate(
+        stiff,
+        q,
+        jnp.array([1.0]),
+        jnp.array([0.0, 1.0]),
+        solver=diffrax.Kvaerno3(),
+        stepsize_controller=diffrax.PIDController(rtol=1e-5, atol=1e-7),
+    )
+    creep = -9.81 / 2 * np.cos(0.3) / 1e5
+    np.testing.assert_allclose(run.qd[-1, 0], creep, rtol=1e-3)
+    assert run.stats["num_steps"] < 200
+
+
+def test_a_bar_shows_progress(capsys):
+    q = jnp.array([0.3])
+    jd.simulate(pendulum(), q, 0 * q, QUARTER, progress=True)
+    assert "100.00%" in capsys.readouterr().err
