@@ -1,3 +1,11 @@
-"""Pictures of robots."""
+"""Pictures, plots, pages and a live view of robots that move."""
 
+from jaxdyn.view._animation import save_animation as save_animation
+from jaxdyn.view._coordinates import MOLECULAR as MOLECULAR
+from jaxdyn.view._coordinates import SI as SI
+from jaxdyn.view._coordinates import Units as Units
 from jaxdyn.view._draw import draw as draw
+from jaxdyn.view._live import Player as Player
+from jaxdyn.view._live import Poser as Poser
+from jaxdyn.view._live import serve as serve
+from jaxdyn.view._plots import save_plots as save_plots

@@ -8,10 +8,10 @@ import numpy as np
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 
-from jaxdyn.algorithms import forward_kinematics, frame_poses
 from jaxdyn.model import JOINT_TYPES, Model
+from jaxdyn.view._skeleton import Motion, motion, skeleton
 
-_LINK, _CENTER, _AXIS = "#3b5b92", "#c8553d", "#2a9d8f"
+_LINK, _CENTER, _AXIS, _TIE = "#3b5b92", "#c8553d", "#2a9d8f", "#23272e"
 
 
 def draw(model: Model, q: Any, path: str | os.PathLike[str] | None = None) -> Figure:
@@ -20,32 +20,26 @@ def draw(model: Model, q: Any, path: str | os.PathLike[str] | None = None) -> Fi
     Args:
         path: where to save the picture, if it is to be saved; its ending says how.
     """
-    q = jnp.asarray(q, model.dtype)
-    poses = forward_kinematics(model, q)
-    R, p = np.asarray(poses.R), np.asarray(poses.p)
-    centers = p + np.einsum("nij,nj->ni", R, np.asarray(model.com))
-    ends = np.asarray(frame_poses(model, q).p)
-    points = np.concatenate(
-        [np.zeros((1, 3)), p, ends, centers[np.asarray(model.mass) > 0]]
-    )
+    pose = motion(model, jnp.asarray(q, model.dtype)[None])
+    mass = np.asarray(model.mass)
+    centers = [pose.of(i, c)[0] for i, c in enumerate(np.asarray(model.com))]
+    centers = np.reshape(centers, (-1, 3))[mass > 0]
+    lines = _lines(model, pose)
+    points = np.concatenate([np.zeros((1, 3)), pose.p[0], centers, *lines])
     size = np.ptp(points, axis=0).max() or 1.0
 
     figure = Figure(figsize=(7, 6), layout="constrained")
     FigureCanvasAgg(figure)
     ax: Any = figure.add_subplot(projection="3d")
     _triad(ax, 0.15 * size)
-    for i, parent in enumerate(model.parents):
-        start = p[parent] if parent >= 0 else np.zeros(3)
-        ax.plot(*np.stack([start, p[i]]).T, color=_LINK, lw=4, solid_capstyle="round")
-        if i not in model.parents and model.mass[i] > 0:  # a tip points to its mass
-            ax.plot(*np.stack([p[i], centers[i]]).T, color=_LINK, lw=2)
-    for end, body in zip(ends, model.frame_bodies, strict=True):
-        start = p[body] if body >= 0 else np.zeros(3)
-        ax.plot(*np.stack([start, end]).T, color=_LINK, lw=2)
-    _joints(ax, model, R, p, 0.06 * size)
-    mass = np.asarray(model.mass)
-    areas = 120 * mass / (mass.max() or 1.0)
-    ax.scatter(*centers[mass > 0].T, s=areas[mass > 0], color=_CENTER, label="masses")
+    for line in lines:
+        ax.plot(*line.T, color=_LINK, lw=4, solid_capstyle="round")
+    _joints(ax, model, pose, 0.06 * size)
+    for a, b in skeleton(model).ties:
+        ends = np.concatenate([pose.of(a.body, a.place), pose.of(b.body, b.place)])
+        ax.plot(*ends.T, color=_TIE, lw=1, ls=":", marker="o", ms=4)
+    areas = 120 * mass[mass > 0] / (mass.max() or 1.0)
+    ax.scatter(*centers.T, s=areas, color=_CENTER, label="masses")
     _frame(ax, points, size)
     ax.set_title(f"{model.name}: {model.n} bodies, {model.nv} degrees of freedom")
     ax.legend(loc="upper right")
@@ -54,17 +48,31 @@ def draw(model: Model, q: Any, path: str | os.PathLike[str] | None = None) -> Fi
     return figure
 
 
-def _joints(ax: Any, model: Model, R: np.ndarray, p: np.ndarray, length: float) -> None:
+def _lines(model: Model, pose: Motion) -> list[np.ndarray]:
+    """Links, and where joints slide or stand off the origin: [points, 3] each."""
+    lines = [
+        np.concatenate([pose.of(link.body, point) for point in link.path])
+        for link in skeleton(model).links
+    ]
+    for i, parent in enumerate(model.parents):
+        foot = pose.of(parent, np.asarray(model.p)[i])[0]
+        start = np.zeros((1, 3)) if parent < 0 else foot[None]
+        lines.append(np.concatenate([start, foot[None], pose.p[:, i]]))
+    return lines
+
+
+def _joints(ax: Any, model: Model, pose: Motion, length: float) -> None:
     """Joint axes as short bars; joints without an axis as dots."""
     label = "joint axes"
     for i, joint in enumerate(model.joints):
+        origin = pose.p[0, i]
         if JOINT_TYPES[joint].axes:
-            e = length * R[i] @ np.asarray(model.axis[i])
-            ends = np.stack([p[i] - e, p[i] + e])
+            e = length * pose.R[0, i] @ np.asarray(model.axis)[i]
+            ends = np.stack([origin - e, origin + e])
             ax.plot(*ends.T, color=_AXIS, lw=3, label=label)
             label = None
         else:
-            ax.scatter(*p[i], color=_AXIS, s=30)
+            ax.scatter(*origin, color=_AXIS, s=30)
 
 
 def _triad(ax: Any, length: float) -> None:

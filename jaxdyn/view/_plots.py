@@ -1,0 +1,174 @@
+"""Plots of a motion as pictures."""
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.cm import ScalarMappable
+from matplotlib.colors import ListedColormap, Normalize
+from matplotlib.figure import Figure
+
+from jaxdyn.model import Model
+from jaxdyn.view._colors import body_colors
+from jaxdyn.view._coordinates import (
+    SI,
+    Coordinate,
+    Units,
+    kinds_in,
+    positions,
+    quantities,
+    rates,
+)
+
+_STYLES = ("-", "--", ":", "-.", (0, (6, 2, 1, 2, 1, 2)))
+_MANY = 14  # lines that a legend can still tell apart
+_ENERGY_COLORS = ("#3b6fb6", "#e07b39", "#23272e", "#3a9d5d", "#c8453d")
+
+
+def save_plots(
+    model: Model,
+    trajectory: Any,
+    folder: str | os.PathLike[str],
+    *,
+    balance: Any = None,
+    units: Units = SI,
+) -> list[Path]:
+    """Save pictures of a trajectory in a folder, and return their paths.
+
+    They are positions, rates, accelerations, forces, energy and, with a balance, power.
+
+    Args:
+        trajectory: has `ts`, `q`, `qd`, `qdd`, `tau` and both energies; what is None
+            or absent is left out.
+        balance: a `PowerBalance` of the trajectory.
+        units: what lengths, times, forces and energies are called.
+    """
+    folder = Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    ts = np.asarray(trajectory.ts)
+    figures = {}
+    entries = {
+        "q": positions(model),
+        **dict.fromkeys(("qd", "qdd", "tau"), rates(model)),
+    }
+    files = {"q": "positions", "qd": "rates", "qdd": "accelerations", "tau": "forces"}
+    for letter, name in files.items():
+        values = getattr(trajectory, letter, None)
+        if values is not None and model.nv > 0:
+            titles = {
+                kind: quantities(units)[letter].title(kind)
+                for kind in kinds_in(entries[letter])
+            }
+            figures[name] = _joint_figure(
+                model, ts, np.asarray(values), entries[letter], titles, units
+            )
+    if getattr(trajectory, "kinetic_energy", None) is not None:
+        figures["energy"] = _energy_figure(ts, trajectory, balance, units)
+    if balance is not None:
+        figures["power"] = _power_figure(ts, balance, units)
+    paths = []
+    for name, figure in figures.items():
+        paths.append(folder / f"{name}.png")
+        figure.suptitle(model.name)
+        figure.savefig(paths[-1], dpi=130)
+    return paths
+
+
+def _figure(panels: int, units: Units) -> tuple[Figure, list[Any]]:
+    """Panels under each other that share the time; nothing global is touched."""
+    figure = Figure(figsize=(9, 1.2 + 3.2 * panels), layout="constrained")
+    FigureCanvasAgg(figure)
+    axes = figure.subplots(panels, sharex=True, squeeze=False)[:, 0]
+    for ax in axes:
+        ax.grid(alpha=0.3)
+        ax.margins(x=0.01)
+    axes[-1].set_xlabel(f"time ({units.time})")
+    return figure, list(axes)
+
+
+def _joint_figure(
+    model: Model,
+    ts: np.ndarray,
+    values: np.ndarray,
+    entries: tuple[Coordinate, ...],
+    titles: dict[str, str],
+    units: Units,
+) -> Figure:
+    """One panel for each kind of coordinate: angles, lengths, quaternions."""
+    colors = body_colors(model.n)
+    figure, axes = _figure(len(titles), units)
+    for ax, (kind, columns) in zip(axes, kinds_in(entries).items(), strict=True):
+        for k in columns:
+            entry = entries[k]
+            style = _STYLES[entry.part % len(_STYLES)] if len(columns) <= _MANY else "-"
+            width = 1.5 if len(columns) <= _MANY else 0.8
+            ax.plot(
+                ts,
+                values[:, k],
+                color=colors[entry.body],
+                ls=style,
+                lw=width,
+                label=entry.name,
+            )
+        ax.set_ylabel(titles[kind])
+        if len(columns) <= _MANY:
+            ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small")
+        else:
+            _color_scale(figure, ax, model, [entries[k] for k in columns])
+    return figure
+
+
+def _color_scale(
+    figure: Figure, ax: Any, model: Model, entries: list[Coordinate]
+) -> None:
+    """A bar that names some of the joints, from the first to the last."""
+    bodies = list(dict.fromkeys(entry.body for entry in entries))
+    colors = ListedColormap([body_colors(model.n)[i] for i in bodies])
+    scale = ScalarMappable(Normalize(-0.5, len(bodies) - 0.5), colors)
+    shown = np.unique(np.linspace(0, len(bodies) - 1, 8).round().astype(int))
+    bar = figure.colorbar(scale, ax=ax, ticks=shown, pad=0.01)
+    bar.ax.set_yticklabels(
+        [model.joint_names[bodies[k]] for k in shown], fontsize="small"
+    )
+    bar.ax.invert_yaxis()
+
+
+def _energy_figure(ts: np.ndarray, at: Any, balance: Any, units: Units) -> Figure:
+    """The energies, and what of their change is not explained by work."""
+    kinetic, potential = np.asarray(at.kinetic_energy), np.asarray(at.potential_energy)
+    total = kinetic + potential
+    figure, axes = _figure(2, units)
+    _lines(axes[0], ts, {"kinetic": kinetic, "potential": potential, "total": total})
+    axes[0].set_ylabel(f"energy ({units.energy})")
+    if balance is None:
+        _lines(axes[1], ts, {"change of the total": total - total[0]})
+        axes[1].set_ylabel(f"change of energy ({units.energy})")
+    else:
+        _lines(axes[1], ts, {"change of energy less work": np.asarray(balance.drift)})
+        axes[1].set_ylabel(f"drift ({units.energy})")
+    return figure
+
+
+def _power_figure(ts: np.ndarray, balance: Any, units: Units) -> Figure:
+    """Where energy comes from and goes to, and what is left over."""
+    figure, axes = _figure(2, units)
+    names = {
+        "actuators": "actuators",
+        "external": "external forces",
+        "energy_rate": "rate of energy",
+        "dissipated": "dissipated",
+    }
+    _lines(axes[0], ts, {text: getattr(balance, k) for k, text in names.items()})
+    axes[0].set_ylabel(f"power ({units.power})")
+    _lines(axes[1], ts, {"error of the balance": balance.error})
+    axes[1].set_ylabel(f"error ({units.power})")
+    return figure
+
+
+def _lines(ax: Any, ts: np.ndarray, lines: dict[str, Any]) -> None:
+    for (name, values), color in zip(lines.items(), _ENERGY_COLORS, strict=False):
+        style = "--" if name in ("rate of energy", "total") else "-"
+        ax.plot(ts, np.asarray(values), color=color, label=name, ls=style)
+    ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small")

@@ -1,0 +1,193 @@
+"""What a robot without meshes looks like: links, rails, ties and tips from its data."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+from jaxdyn.algorithms import forward_kinematics
+from jaxdyn.model import JOINT_TYPES, Model
+
+
+@dataclass(frozen=True)
+class Link:
+    """A piece of a body, through points in the axes of the body: [points, 3]."""
+
+    body: int
+    path: np.ndarray
+
+
+@dataclass(frozen=True)
+class Point:
+    """A named point in the axes of a body."""
+
+    name: str
+    body: int
+    place: np.ndarray
+
+
+@dataclass(frozen=True)
+class Skeleton:
+    """The lines and points that stand for a robot.
+
+    Attributes:
+        links: from the origin of each body to all that hangs on it.
+        tips: frames of the model, else the ends of the bodies that carry no other.
+        ties: the two points of each cut joint.
+    """
+
+    links: tuple[Link, ...]
+    tips: tuple[Point, ...]
+    ties: tuple[tuple[Point, Point], ...]
+
+
+@dataclass(frozen=True)
+class Motion:
+    """Poses of all bodies at all times, x_world = R x + p, and the world as the last.
+
+    Attributes:
+        R, p: [times, n + 1, 3, 3] and [times, n + 1, 3].
+    """
+
+    R: np.ndarray
+    p: np.ndarray
+
+    def of(self, body: int, place: np.ndarray) -> np.ndarray:
+        """The way of a point of a body through the world: [times, 3]."""
+        return self.p[:, body] + self.R[:, body] @ place
+
+
+def motion(model: Model, qs: Any) -> Motion:
+    """The poses of the bodies at positions [times, nq]."""
+    poses = jax.vmap(forward_kinematics, (None, 0))(
+        model, jnp.asarray(qs, dtype=model.dtype)
+    )
+    R, p = np.asarray(poses.R, float), np.asarray(poses.p, float)
+    times = len(p)
+    world_R, world_p = np.broadcast_to(np.eye(3), (times, 1, 3, 3)), np.zeros(3)
+    world_p = np.broadcast_to(world_p, (times, 1, 3))
+    return Motion(np.concatenate([R, world_R], 1), np.concatenate([p, world_p], 1))
+
+
+def skeleton(model: Model) -> Skeleton:
+    """The lines and points that stand for the robot, in the axes of its bodies."""
+    frames = tuple(
+        Point(name, body, place)
+        for name, body, place in zip(
+            model.frame_names,
+            model.frame_bodies,
+            np.asarray(model.frame_p, float),
+            strict=True,
+        )
+    )
+    ties = tuple(
+        (
+            Point(f"loop {k}", loop.body_a, np.asarray(loop.p_a, float)),
+            Point(f"loop {k}", loop.body_b, np.asarray(loop.p_b, float)),
+        )
+        for k, loop in enumerate(model.loops)
+    )
+    joints = tuple(
+        Point(name, parent, place)
+        for name, parent, place in zip(
+            model.joint_names, model.parents, np.asarray(model.p, float), strict=True
+        )
+    )
+    held = [*joints, *frames, *(point for tie in ties for point in tie)]
+    links, ends = [], []
+    for i in range(model.n):
+        points = _carried(model, i, held)
+        if i not in model.parents:
+            ends.append(Point(model.names[i], i, points[-1]))
+        links += [Link(i, _path(model, i, point)) for point in points if point.any()]
+    tips = tuple(frame for frame in frames if frame.body >= 0)
+    return Skeleton(tuple(links), tips or tuple(ends), ties)
+
+
+def _carried(model: Model, body: int, held: list[Point]) -> list[np.ndarray]:
+    """Where a body ends: at all it carries, else beyond its mass centre."""
+    points = [point.place for point in held if point.body == body]
+    if is_floating(model, body):
+        return [*points, np.asarray(model.com, float)[body]]
+    if body not in model.parents and not np.any(points):
+        return [far_end(model, body)]
+    return points
+
+
+def far_end(model: Model, body: int) -> np.ndarray:
+    """The end of a body beyond its mass centre: exact for a rod from the origin."""
+    center = np.asarray(model.com, float)[body]
+    length = np.linalg.norm(center)
+    if length == 0.0:
+        return center
+    spread, axes = principal_spread(model, body)
+    along = np.linalg.norm(spread * (axes.T @ center / length))
+    return center * (1.0 + along / length)
+
+
+def principal_spread(model: Model, body: int) -> tuple[np.ndarray, np.ndarray]:
+    """Half the sides and the axes (columns) of the box with the body's inertia."""
+    mass, I = (
+        float(np.asarray(model.mass)[body]),
+        np.asarray(model.inertia, float)[body],
+    )
+    if mass <= 0.0:
+        return np.zeros(3), np.eye(3)
+    second_moment = (0.5 * np.trace(I) * np.eye(3) - I) / mass
+    squares, axes = np.linalg.eigh(second_moment)
+    if np.linalg.det(axes) < 0.0:
+        axes[:, 0] *= -1.0
+    # inertia as published may violate the triangle inequality
+    return np.sqrt(3.0 * np.maximum(squares, 0.0)), axes
+
+
+def turning_axis(model: Model, body: int) -> np.ndarray | None:
+    """The line about which a joint turns, in body axes; None where there is no one."""
+    joint = JOINT_TYPES[model.joints[body]]
+    if sum(step.turn for step in joint.steps) != 1:
+        return None
+    axis = np.asarray(model.axis, float)[body]
+    return axis / np.linalg.norm(axis)
+
+
+def is_floating(model: Model, body: int) -> bool:
+    """Whether the joint holds the body in no direction."""
+    return JOINT_TYPES[model.joints[body]].position is not None
+
+
+def rail(model: Model, moved: Motion, body: int) -> tuple[np.ndarray, np.ndarray]:
+    """Where a joint slides: box [2, 3] of its places and their axes (columns).
+
+    Both are in the axes of the parent, with the joint at the origin.
+    """
+    parent = model.parents[body]
+    R0, p0 = moved.R[:, parent], moved.of(parent, np.asarray(model.p, float)[body])
+    slides = np.einsum("tji,tj->ti", R0, moved.p[:, body] - p0)
+    slides = np.concatenate([np.zeros((1, 3)), slides])
+    _, _, axes = np.linalg.svd(slides, full_matrices=True)
+    if np.linalg.det(axes) < 0.0:
+        axes[2] *= -1.0
+    extent = slides @ axes.T
+    return np.stack([extent.min(axis=0), extent.max(axis=0)]), axes.T
+
+
+def up_direction(model: Model) -> np.ndarray:
+    """The direction against gravity; z where there is none."""
+    gravity = np.asarray(model.gravity, float)
+    size = np.linalg.norm(gravity)
+    return -gravity / size if size > 0.0 else np.array([0.0, 0.0, 1.0])
+
+
+def _path(model: Model, body: int, end: np.ndarray) -> np.ndarray:
+    """Along the joint axis first, then across, as links of arms are bent."""
+    axis = turning_axis(model, body)
+    if axis is None:
+        return np.stack([np.zeros(3), end])
+    along = axis * (axis @ end)
+    across = end - along
+    sides = np.linalg.norm(along), np.linalg.norm(across)
+    if min(sides) < 0.1 * max(sides):
+        return np.stack([np.zeros(3), end])
+    return np.stack([np.zeros(3), along, end])
