@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 BENCH := .venv-bench
 WORKERS ?= 2
 
-.PHONY: run test test-all check bench bench-bars bench-all experiments clean
+.PHONY: run test test-all check bench bench-bars bench-all reproduce clean
 .DEFAULT_GOAL := run
 
 $(VENV)/.installed-%: pyproject.toml
@@ -18,11 +18,11 @@ $(BENCH)/.installed: pyproject.toml benchmarks/requirements.txt
 	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check -e . -r benchmarks/requirements.txt
 	touch $@
 
-$(VENV)/.installed-run: EXTRAS :=
-$(VENV)/.installed-test: EXTRAS := [test,check]
+$(VENV)/.installed-run: EXTRAS := [view]
+$(VENV)/.installed-test: EXTRAS := [view,test,check]
 
-run: $(VENV)/.installed-run  ## show the default robot and draw it
-	$(BIN)/jaxdyn info puma_560 --degrees --q 0 45 180 0 45 0 -o results/puma_560.png
+run: $(VENV)/.installed-run  ## simulate the default robot: table, plots and animation in results/puma
+	$(BIN)/jaxdyn simulate configs/puma.toml --force
 
 check: $(VENV)/.installed-test  ## format, lint, types, layers
 	$(BIN)/ruff format --check .
@@ -33,8 +33,8 @@ check: $(VENV)/.installed-test  ## format, lint, types, layers
 test: check  ## check, then the tests
 	$(BIN)/python -m pytest -n $(WORKERS)
 
-experiments: $(VENV)/.installed-run  ## all studies of experiments/: tables and plots in results/
-	for c in configs/*.toml; do $(BIN)/python experiments/$$(basename $$c .toml).py || exit 1; done
+reproduce: $(VENV)/.installed-run  ## all experiments, a quarter of an hour: results/index.html
+	$(BIN)/jaxdyn reproduce all --force
 
 test-all: check  ## check, then all tests, also those that repeat others at another size
 	$(BIN)/python -m pytest -n $(WORKERS) -m ""

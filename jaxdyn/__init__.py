@@ -5,6 +5,7 @@ state: `jax.jit`, `jax.vmap` and `jax.grad` do the rest.
 """
 
 from jaxdyn import analysis as analysis
+from jaxdyn import motion as motion
 from jaxdyn import robots as robots
 from jaxdyn.algorithms import Accelerations as Accelerations
 from jaxdyn.algorithms import BaseMotion as BaseMotion
@@ -75,6 +76,7 @@ from jaxdyn.model import singular_joints as singular_joints
 from jaxdyn.model import to_log_cholesky as to_log_cholesky
 from jaxdyn.model import to_pi as to_pi
 from jaxdyn.model import with_inertial_parameters as with_inertial_parameters
+from jaxdyn.motion import inverse_kinematics as inverse_kinematics
 from jaxdyn.simulate import Outcome as Outcome
 from jaxdyn.simulate import PowerBalance as PowerBalance
 from jaxdyn.simulate import State as State

@@ -46,6 +46,7 @@ FUNCTIONS = {  # name: (function of model and arrays, the arrays by name)
     "center_of_mass": (jd.center_of_mass, "q"),
     "integrate": (jd.integrate, "q d"),
     "difference": (jd.difference, "q0 q1"),
+    "configuration_rate": (jd.configuration_rate, "q qd"),
     "neutral": (jd.neutral, ""),
     "inertial_parameters": (jd.inertial_parameters, ""),
     "inverse_dynamics": (jd.inverse_dynamics, "q qd qdd"),
@@ -82,6 +83,15 @@ FUNCTIONS = {  # name: (function of model and arrays, the arrays by name)
         lambda m, q, qd, tau: jd.rollout(m, q, qd, jnp.stack([tau, -tau]), 1e-3),
         "q qd tau",
     ),
+    **{
+        f"rollout_by_{integrator}": (
+            lambda m, q, qd, tau, integrator=integrator: jd.rollout(
+                m, q, qd, tau[None], 1e-3, integrator=integrator
+            ),
+            "q qd tau",
+        )
+        for integrator in ("rk4", "implicit_midpoint")
+    },
     "regressor": (jd.regressor, "q qd qdd"),
     "dynamic_parameters": (jd.dynamic_parameters, ""),
     "kinetic_energy": (jd.kinetic_energy, "q qd"),
@@ -109,6 +119,10 @@ ELSEWHERE = {  # not a function of a state: tested where they are built
     "to_log_cholesky",  # only for bodies with a positive definite pseudo-inertia
     "parameter_names",
     "batched",
+    "inverse_kinematics",
+    "joint_limit_event",
+    "power_balance",
+    "simulate",
 }
 ALIASES = {"aba", "crba", "rnea"}
 LARGE = {  # results with a row or a block for every body
@@ -124,6 +138,7 @@ LARGE = {  # results with a row or a block for every body
     "mass_matrix_by_noc",
     "natural_complement",
     "regressor",
+    "rollout_by_implicit_midpoint",
 }
 # other ways to the same quantity: for `make test-all`
 EXTRA = {"lagrangian", "natural_complement"} | {n for n in FUNCTIONS if "_by_" in n}

@@ -6,6 +6,7 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
@@ -99,16 +100,24 @@ def _rk4(model: Model, q: Any, qd: Any, tau: Any, h: Any) -> Any:
 
 def _implicit_midpoint(model: Model, q: Any, qd: Any, tau: Any, h: Any) -> Any:
     """With v the mean of both rates: tau = ID(q + h/2 v, v, 2 (v - qd) / h)."""
+    turns = np.isin(np.arange(model.nv), model.topology.quaternion_v)
+
+    def half(v: Any) -> Any:
+        return jnp.where(turns, h / 2 * v, 0), jnp.where(turns, 0, h / 2 * v)
 
     def residual(v: Any) -> Any:
-        middle = integrate(model, q, h / 2 * v)
+        turn, slide = half(v)
+        middle = integrate(model, integrate(model, q, turn), slide)
         return inverse_dynamics(model, middle, v, 2 / h * (v - qd)) - tau
 
     def tangent_solve(linear: Callable, y: Any) -> Any:
         return jnp.linalg.solve(jax.jacfwd(linear)(jnp.zeros_like(y)), y)
 
     v = lax.custom_root(residual, qd, _newton, tangent_solve)
-    return integrate(model, q, h * v), 2 * v - qd
+    turn, slide = half(v)
+    # in the middle a free body slides along its axes there, for symmetry in time
+    turned = integrate(model, integrate(model, q, turn), 2 * slide)
+    return integrate(model, turned, turn), 2 * v - qd
 
 
 def _newton(residual: Callable, start: Any) -> Any:

@@ -134,7 +134,7 @@ def _solve(
     # the state at an event is no row: then, and only then, it is saved apart
     rows = diffrax.SubSaveAt(ts=ts)
     subs = rows if options["event"] is None else [rows, diffrax.SubSaveAt(t1=True)]
-    found = diffrax.diffeqsolve(
+    found: Any = diffrax.diffeqsolve(
         diffrax.ODETerm(field),
         t0=ts[0],
         t1=ts[-1],
@@ -223,7 +223,7 @@ def _check_times(ts: Any) -> None:
     if ts.ndim != 1 or len(ts) < 2:
         raise ValueError(f"ts has shape {ts.shape}, expected two times or more.")
     if not isinstance(ts, Tracer):
-        steps = np.diff(np.asarray(ts))
+        steps = np.diff(np.asarray(ts, float))
         if not (steps > 0).all():
             k = int(np.argmin(steps > 0))
             raise ValueError(

@@ -30,6 +30,69 @@ def test_a_rollout_is_a_loop_of_semi_implicit_steps(make, rng):
         np.testing.assert_allclose(ours, theirs, rtol=1e-11, atol=1e-11)
 
 
+ORDERS = {"semi_implicit_euler": 1, "implicit_midpoint": 2, "rk4": 4}
+
+
+@pytest.mark.parametrize("integrator", ORDERS)
+def test_half_the_step_is_a_fraction_of_the_error_by_the_order(integrator, rng):
+    model = jd.robots.random_tree(0, 2, joints=("free", "spherical"))
+    q, qd, tau = random_state(model, rng)
+    run = jax.jit(jd.rollout, static_argnames="integrator")
+
+    def end(steps):
+        taus = jnp.broadcast_to(tau, (steps, model.nv))
+        qs, qds = run(model, q, qd, taus, 0.2 / steps, integrator=integrator)
+        return qs[-1], qds[-1]
+
+    def error(a, b):
+        return float(jnp.abs(jd.difference(model, a[0], b[0])).max())
+
+    coarse, middle, fine = (end(steps) for steps in (20, 40, 80))
+    ratio = error(coarse, middle) / error(middle, fine)
+    assert abs(np.log2(ratio) - ORDERS[integrator]) < 0.15
+
+
+def test_the_energy_of_midpoint_steps_wavers_and_does_not_drift():
+    model = jd.robots.gripper()
+    q = jnp.array([-1.0, 0.3, 0.2, 0.1])
+    taus = jnp.zeros((20_000, 4))
+    qs, qds = jd.rollout(model, q, 0 * q, taus, 2e-3, integrator="implicit_midpoint")
+    kinetic = jax.vmap(jd.kinetic_energy, (None, 0, 0))(model, qs, qds)
+    energy = kinetic + jax.vmap(jd.potential_energy, (None, 0))(model, qs)
+    first, *_, last = (jnp.abs(e - energy[0]).max() for e in jnp.split(energy[1:], 4))
+    assert last < 2 * first < 0.02 * kinetic.max()
+
+
+def test_midpoint_steps_take_stiff_joints_and_say_where_they_fail():
+    b = jd.ModelBuilder("stiff", gravity=(0.0, -9.81, 0.0))
+    rod = jd.Inertial.rod(1.0, (0, 0, 0), (1, 0, 0))
+    b.add_body("rod", inertial=rod, damping=1e6)
+    model, q = b.build(), jnp.array([0.3])
+    options = dict(integrator="implicit_midpoint")
+    qs, _ = jd.rollout(model, q, 0 * q, jnp.zeros((50, 1)), 0.1, **options)
+    creep = -9.81 / 2 * np.cos(0.3) / 1e6
+    np.testing.assert_allclose((qs[-1] - qs[0]) / 5, creep, rtol=1e-2)
+    wrong = jnp.full((2, 1), jnp.nan)
+    assert jnp.isnan(jd.rollout(model, q, 0 * q, wrong, 0.1, **options)[0][1:]).all()
+
+
+def test_gradients_of_all_integrators_are_differences(rng):
+    model = jd.robots.gripper()
+    q, qd, tau = random_state(model, rng)
+    dq = jnp.asarray(rng.normal(size=4))
+
+    for integrator in ("rk4", "implicit_midpoint"):
+
+        def loss(q, integrator=integrator):
+            taus = jnp.stack([1e-3 * tau] * 3)
+            qs, qds = jd.rollout(model, q, qd, taus, 1e-2, integrator=integrator)
+            return (qs[-1] ** 2).sum() + (qds[-1] ** 2).sum()
+
+        value, h = jax.jit(jax.value_and_grad(loss)), 1e-4
+        difference = (value(q + h * dq)[0] - value(q - h * dq)[0]) / (2 * h)
+        np.testing.assert_allclose(value(q)[1] @ dq, difference, rtol=1e-6)
+
+
 def test_its_gradient_is_that_of_the_loop(rng):
     model = jd.robots.puma_560()
     q, qd, _ = random_state(model, rng)
@@ -64,6 +127,8 @@ def test_wrong_shapes_are_named():
         jd.rollout(model, q, q[:5], jnp.zeros((3, 6)), 0.1)
     with pytest.raises(ValueError, match=r"q0 has shape \(4,\), expected \(6,\)"):
         jd.rollout(model, q[:4], q, jnp.zeros((3, 6)), 0.1)
+    with pytest.raises(ValueError, match="integrator is 'euler', expected one of"):
+        jd.rollout(model, q, q, jnp.zeros((3, 6)), 0.1, integrator="euler")
     with pytest.raises(ValueError, match=r"dt has shape \(3,\), expected one number"):
         jd.rollout(model, q, q, jnp.zeros((3, 6)), jnp.ones(3))
 
