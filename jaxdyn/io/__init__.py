@@ -16,6 +16,7 @@ from jaxdyn.io._report import Figure as Figure
 from jaxdyn.io._report import Report as Report
 from jaxdyn.io._report import Table as Table
 from jaxdyn.io._report import Verdict as Verdict
+from jaxdyn.io._results import check_results as check_results
 from jaxdyn.io._results import load_trajectory as load_trajectory
 from jaxdyn.io._results import new_results as new_results
 from jaxdyn.io._results import save_report as save_report

@@ -70,10 +70,13 @@ def read_config(path: str | os.PathLike[str], schema: type[_Settings]) -> _Setti
 
 
 def config_dict(config: Any) -> Any:
-    """Settings as plain dictionaries, lists, numbers and text, as for JSON."""
+    """Settings as plain dictionaries, lists, numbers and text, as in the file.
+
+    What was left out has its default, unless that is None.
+    """
     if dataclasses.is_dataclass(config):
-        names = (field.name for field in dataclasses.fields(config))
-        return {name: config_dict(getattr(config, name)) for name in names}
+        given = {f.name: getattr(config, f.name) for f in dataclasses.fields(config)}
+        return config_dict({k: x for k, x in given.items() if x is not None})
     if isinstance(config, dict):
         return {key: config_dict(value) for key, value in config.items()}
     if isinstance(config, list | tuple):

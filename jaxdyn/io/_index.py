@@ -44,10 +44,11 @@ figcaption { color: var(--soft); font-size: .9rem; }
 code { background: var(--shade); padding: .1em .3em; border-radius: 3px;
   font-size: .9em; }
 ul.verdicts { list-style: none; padding: 0; }
-ul.verdicts li { border-left: 4px solid; background: var(--shade); margin: .6rem 0;
+.verdicts li { border-left: 4px solid; background: var(--shade); margin: .6rem 0;
   padding: .5rem .9rem; border-radius: 0 6px 6px 0; }
-li.yes { border-color: var(--yes); } li.form { border-color: var(--form); }
-li.no { border-color: var(--no); }
+.verdicts li.yes { border-color: var(--yes); }
+.verdicts li.form { border-color: var(--form); }
+.verdicts li.no { border-color: var(--no); }
 b.yes { color: var(--yes); } b.form { color: var(--form); } b.no { color: var(--no); }
 .source { color: var(--soft); }
 """
@@ -173,7 +174,7 @@ def _table(table: Table) -> str:
 
 
 def _cell(text: str) -> str:
-    number = re.fullmatch(r"[-+−]?[\d., ]*\d(e[-+]?\d+)?%?", text)
+    number = re.fullmatch(r"[-+−]?[\d.][-+−\d., e%]*", text)
     return f"<td{' class=number' if number else ''}>{_inline(text)}</td>"
 
 

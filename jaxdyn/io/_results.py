@@ -38,8 +38,8 @@ def new_results(folder: str | os.PathLike[str], force: bool = False) -> Iterator
     Raises:
         ValueError: `folder` exists, without `force`; or it is not a folder of results.
     """
+    check_results(folder, force)
     target = Path(folder).resolve()
-    _check_target(Path(folder), target, force)
     target.parent.mkdir(parents=True, exist_ok=True)
     name = f".{target.name}.{secrets.token_hex(4)}"
     new, old = target.with_name(f"{name}.new"), target.with_name(f"{name}.old")
@@ -47,7 +47,7 @@ def new_results(folder: str | os.PathLike[str], force: bool = False) -> Iterator
     try:
         yield new
         (new / _MARK).touch()
-        _check_target(Path(folder), target, force)  # it may have come up meanwhile
+        check_results(folder, force)  # it may have come up meanwhile
         if target.exists():
             target.rename(old)
         new.rename(target)
@@ -61,7 +61,9 @@ def new_results(folder: str | os.PathLike[str], force: bool = False) -> Iterator
             shutil.rmtree(old, ignore_errors=True)
 
 
-def _check_target(folder: Path, target: Path, force: bool) -> None:
+def check_results(folder: str | os.PathLike[str], force: bool = False) -> None:
+    """Raises the ValueError with which `new_results` would refuse this folder."""
+    target = Path(folder).resolve()
     if not target.exists():
         return
     if not force:
@@ -125,7 +127,10 @@ def load_trajectory(path: str | os.PathLike[str]) -> tuple[Model, dict[str, Any]
         ) from None
     except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
         raise ValueError(f"{file} does not hold a trajectory: {error}.") from None
-    return from_dict(data, check_inertia=False, dtype=dtype.item()), arrays
+    known = jax.dtypes.canonicalize_dtype(
+        dtype.item()
+    )  # float32 without jax_enable_x64
+    return from_dict(data, check_inertia=False, dtype=known), arrays
 
 
 def save_report(folder: str | os.PathLike[str], report: Report) -> None:

@@ -104,6 +104,8 @@ def test_every_kind_of_value_is_read(config, tmp_path):
         free={"anything": [1, "a", {"b": 2}]},
     )
     assert type(found.cases[0].kp) is float and type(found.pair[0]) is float
+    assert config_dict(Gains(1.0)) == {"kp": 1.0, "kd": 1.0}
+    assert "note" not in config_dict(Run("rope"))
     plain = config_dict(found)
     assert plain["data"] == str(tmp_path / "data.json")
     assert plain["path"] == {"kind": "line", "start": [0.0, 0.0, 1.0]}

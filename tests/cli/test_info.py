@@ -1,13 +1,10 @@
 import json
 import math
 import re
-import runpy
-import sys
 
 import pytest
 
 import jaxdyn as jd
-from jaxdyn import cli
 from jaxdyn.cli import main
 
 
@@ -79,13 +76,6 @@ def test_negative_numbers_may_have_an_exponent(saved, capsys):
     robot = saved("revolute", "revolute", "revolute")
     assert main(["info", robot, "--q", "0", "-1e-3", "-.5E+1"]) == 0
     assert shown_pose(capsys) == [0, -1e-3, -5]
-
-
-def test_the_module_is_a_program(monkeypatch, capsys):
-    monkeypatch.setattr(sys, "argv", ["jaxdyn", "info", "puma"])
-    with pytest.raises(SystemExit, match="2"):
-        runpy.run_path(cli.__file__, run_name="__main__")
-    assert "'puma' is not known" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,3 @@
+"""The command line: arguments to calls."""
+
+from jaxdyn.cli._main import main as main

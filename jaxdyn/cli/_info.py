@@ -1,0 +1,53 @@
+"""`jaxdyn info`: what a robot is made of."""
+
+import argparse
+from typing import Any
+
+import jax.numpy as jnp
+
+from jaxdyn.algorithms import forward_kinematics, frame_poses, neutral
+from jaxdyn.cli._robots import load, radians
+from jaxdyn.dynamics import gravity_forces, mass_matrix
+from jaxdyn.model import Model
+
+
+def info(arguments: argparse.Namespace) -> int:
+    """Prints the robot, its pose and its loads at rest, and may draw it."""
+    model = load(arguments.robot)
+    q = arguments.q
+    if q is None:
+        q = neutral(model).tolist()
+    if len(q) != model.nq:
+        raise ValueError(
+            f"--q has {len(q)} numbers, expected {model.nq}: {model.name!r}."
+        )
+    if arguments.degrees and arguments.q is not None:
+        q = radians(model, q)
+    print(model)
+    print(f"\nmodules\n{model.modules}\n\npose q = {[round(x, 6) for x in q]}")
+    pose = jnp.asarray(q, model.dtype)
+    bodies, frames = forward_kinematics(model, pose), frame_poses(model, pose)
+    for names, places in ((model.names, bodies.p), (model.frame_names, frames.p)):
+        for name, p in zip(names, places.tolist(), strict=True):
+            print(f"  {name:<16} at ({', '.join(f'{x + 0.0:8.4f}' for x in p)}) m")
+    _print_loads(model, pose)
+    if arguments.output is not None:
+        from jaxdyn.view import draw  # matplotlib only where a picture is wanted
+
+        arguments.output.parent.mkdir(parents=True, exist_ok=True)
+        draw(model, pose, arguments.output)
+        print(f"picture saved in {arguments.output}")
+    return 0
+
+
+def _print_loads(model: Model, pose: Any) -> None:
+    """For each joint coordinate the force that holds it and the inertia it feels."""
+    forces, inertia = (
+        gravity_forces(model, pose),
+        jnp.diagonal(mass_matrix(model, pose)),
+    )
+    print("\nat rest: joint force against gravity, diagonal of the inertia matrix")
+    for i, joint in enumerate(model.joint_names):
+        at = model.v_slice(i)
+        for tau, m in zip(forces[at].tolist(), inertia[at].tolist(), strict=True):
+            print(f"  {joint:<16} {tau + 0.0:12.6f} {m:12.6f}")

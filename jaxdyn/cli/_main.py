@@ -1,0 +1,202 @@
+"""Arguments to calls."""
+
+import argparse
+import math
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import jax
+
+from jaxdyn.cli._info import info
+from jaxdyn.cli._interrupt import is_working
+from jaxdyn.cli._reproduce import experiments, listing, reproduce
+from jaxdyn.cli._robots import KNOWN
+from jaxdyn.cli._simulate import simulate
+from jaxdyn.cli._view import view
+
+_TOP = """\
+first steps:
+  jaxdyn info puma_560                    what a robot is made of
+  jaxdyn simulate configs/puma.toml       simulate it: table, plots, animation
+  jaxdyn view results/puma                watch the result
+  jaxdyn reproduce                        list the experiments
+  jaxdyn COMMAND --help                   more about a command
+"""
+_INFO = """\
+examples:
+  jaxdyn info puma_560 --degrees --q 0 45 180 0 45 0 -o puma.png
+  jaxdyn info my_robot.urdf
+"""
+_SIMULATE = """\
+The file says which robot moves, how it starts, what drives it and for how long:
+
+  robot = "puma_560"
+  degrees = true
+  motion = {kind = "cycloidal", q1 = [90, 45, 180, 0, 45, 0], duration = 2}
+  control = {kind = "computed_torque", kp = 100, kd = 20}
+
+All of it is checked before anything runs. docs/command_line.md has every key.
+
+written to results/NAME/, NAME being that of the file (or to -o FOLDER):
+  trajectory.npz    times, positions, rates, forces, energies, and the robot itself
+  summary.json      versions, settings, steps, errors
+  *.png             plots
+  animation.html    the moving robot, one page that needs no network
+
+Nothing is overwritten without --force; an interrupted run leaves nothing behind.
+
+example:
+  jaxdyn simulate configs/puma.toml -o results/first
+"""
+_REPRODUCE = """\
+An experiment asks whether something in print is so, and answers with tables, plots and
+a verdict on each claim. It is experiments/NAME.py with the settings configs/NAME.toml.
+
+written to results/NAME/ (or to FOLDER/NAME with -o FOLDER):
+  report.md, report.json, *.png
+  ../index.html     all reports on one page
+
+examples:
+  jaxdyn reproduce gripper
+  jaxdyn reproduce all --force
+"""
+_VIEW = """\
+examples:
+  jaxdyn view results/puma
+  jaxdyn view results/puma --page         writes results/puma/animation.html anew
+  jaxdyn view puma_560                    move its joints by hand
+
+The live view plays in a browser, until Ctrl-C. It needs viser:
+  pip install 'jaxdyn[view]'
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run the command line; returns the exit code.
+
+    It is 0, 2 for wrong input with one sentence that says what is wrong, 1 if an
+    experiment failed, and 130 after Ctrl-C.
+    """
+    words = sys.argv[1:] if argv is None else argv
+    # argparse takes -1e-3 for an option; with a space before it, for a value
+    words = [f" {w}" if _is_negative(w) else w for w in words]
+    arguments = _parser().parse_args(words)
+    jax.config.update("jax_enable_x64", True)
+    try:
+        code = arguments.command(arguments)
+        sys.stdout.flush()
+        return code
+    except BrokenPipeError:  # the reader of a pipe has seen enough
+        silence()
+        return 0
+    except (ValueError, OSError) as error:
+        print(f"jaxdyn: {error}", file=sys.stderr)
+        return 2
+    except KeyboardInterrupt:
+        print("\njaxdyn: interrupted, nothing half-written is left", file=sys.stderr)
+        if is_working():  # compiled code in a thread would crash the way out
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(130)
+        return 130
+
+
+def silence() -> None:
+    """Nothing more is printed, not even when Python empties its buffers at the end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="jaxdyn",
+        description="Differentiable rigid multibody dynamics on JAX.",
+        epilog=_TOP,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    commands = parser.add_subparsers(metavar="COMMAND", required=True)
+
+    def command(name: str, run: object, text: str, epilog: str):
+        made = commands.add_parser(
+            name,
+            help=text,
+            description=f"{text[0].upper()}{text[1:]}.",
+            epilog=epilog,
+            formatter_class=argparse.RawDescriptionHelpFormatter,
+        )
+        made.set_defaults(command=run)
+        return made
+
+    _add_info(command("info", info, "show what a robot is made of, and draw it", _INFO))
+    made = command("simulate", simulate, "run the simulation in a TOML file", _SIMULATE)
+    made.add_argument("config", type=Path, metavar="CONFIG", help="the TOML file")
+    _add_results(made, None, "the folder of the results (default: results/NAME)")
+    made = command(
+        "reproduce",
+        reproduce,
+        "rerun experiments on published claims; without a name, list them",
+        f"{_REPRODUCE}\n{_found()}",
+    )
+    made.add_argument(
+        "names", nargs="*", metavar="NAME", help="of experiments; all: all of them"
+    )
+    _add_results(made, Path("results"), "the folder of all results (default: results)")
+    _add_view(command("view", view, "show a result in motion", _VIEW))
+    return parser
+
+
+def _add_info(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "robot",
+        metavar="ROBOT",
+        help="a file: .urdf, .xml or .mjcf (MJCF), .json (dictionary); or a robot that "
+        f"comes with jaxdyn: {', '.join(KNOWN)}",
+    )
+    made.add_argument("--q", nargs="+", type=float, help="the pose (default: neutral)")
+    made.add_argument(
+        "--degrees", action="store_true", help="angles in --q are in degrees"
+    )
+    made.add_argument("-o", "--output", type=Path, help="where to save the picture")
+
+
+def _add_results(
+    made: argparse.ArgumentParser, default: Path | None, text: str
+) -> None:
+    made.add_argument(
+        "-o", "--output", type=Path, default=default, metavar="FOLDER", help=text
+    )
+    made.add_argument("--force", action="store_true", help="replace earlier results")
+
+
+def _add_view(made: argparse.ArgumentParser) -> None:
+    made.add_argument(
+        "result",
+        metavar="RESULT",
+        help="a folder that jaxdyn simulate has written, or the trajectory.npz in it; "
+        "or a robot, whose joints then follow sliders",
+    )
+    made.add_argument(
+        "--page", action="store_true", help="write animation.html anew, open nothing"
+    )
+    made.add_argument(
+        "-o", "--output", type=Path, metavar="FILE", help="where --page writes the page"
+    )
+    made.add_argument("--port", type=int, default=8080, help="of the live view (8080)")
+    made.add_argument(
+        "--no-browser", action="store_true", help="print the address, open no browser"
+    )
+
+
+def _found() -> str:
+    try:
+        return f"experiments:\n{listing(experiments())}"
+    except ValueError as error:
+        return f"experiments: {error}"
+
+
+def _is_negative(word: str) -> bool:
+    try:
+        return math.copysign(1.0, float(word)) < 0
+    except ValueError:
+        return False

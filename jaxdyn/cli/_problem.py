@@ -1,0 +1,270 @@
+"""From settings to a simulation that is ready to run."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import diffrax
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optimistix
+
+import jaxdyn.motion as motions
+from jaxdyn.algorithms import forward_kinematics, frame_poses, neutral
+from jaxdyn.cli import _settings as settings
+from jaxdyn.cli._robots import load, radian_rates, radians
+from jaxdyn.model import Model
+from jaxdyn.simulate import joint_limit_event
+
+ROWS = 501  # unless the settings say otherwise
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What `simulate` needs, and the motion that is wanted, if there is one."""
+
+    model: Model
+    q0: Any
+    qd0: Any
+    ts: Any
+    motion: Any
+    options: dict[str, Any]
+
+
+def prepare(config: settings.Simulation, folder: Path) -> Problem:
+    """The simulation that the settings describe.
+
+    Args:
+        folder: where paths in the settings start.
+
+    Raises:
+        ValueError: settings do not fit the robot, or each other.
+    """
+    numbers = _Numbers(_model(config, folder), config.degrees)
+    model = numbers.model
+    motion = _motion(config, numbers)
+    q0, qd0 = _start(config.start, numbers, motion)
+    ts = _times(config.time, model, motion)
+    options = _solver(config.solver, model, ts) | {
+        "torque": _torque(config.control, numbers, motion),
+        "f_ext": _wrenches(config.external, model),
+    }
+    if config.stop_at_limits:
+        options["event"] = _limits(model, q0)
+    return Problem(model, q0, qd0, ts, motion, options)
+
+
+@dataclass(frozen=True)
+class _Numbers:
+    """Lists of numbers from the settings as arrays for one robot."""
+
+    model: Model
+    degrees: bool
+
+    def poses(self, key: str, q: Sequence[float]) -> Any:
+        self._check(key, q, self.model.nq, "nq")
+        q = radians(self.model, q) if self.degrees else q
+        for places in self.model.topology.quaternion_q.tolist():
+            length = np.linalg.norm([q[k] for k in places])
+            if abs(length - 1) > 1e-3:
+                raise ValueError(
+                    f"{key}: the quaternion in numbers {places[0]} to {places[-1]} "
+                    f"has length {length:.4g}, expected 1."
+                )
+        return jnp.asarray(q, self.model.dtype)
+
+    def rates(self, key: str, qd: Sequence[float]) -> Any:
+        self._check(key, qd, self.model.nv, "nv")
+        qd = radian_rates(self.model, qd) if self.degrees else qd
+        return jnp.asarray(qd, self.model.dtype)
+
+    def forces(self, key: str, tau: float | Sequence[float]) -> Any:
+        if isinstance(tau, int | float):
+            return jnp.full(self.model.nv, tau, self.model.dtype)
+        self._check(key, tau, self.model.nv, "nv")
+        return jnp.asarray(tau, self.model.dtype)
+
+    def optional(self, read: Callable, table: Any, *names: str) -> dict[str, Any]:
+        """What is given of these keys of the table motion."""
+        given = {name: getattr(table, name) for name in names}
+        given = {name: x for name, x in given.items() if x is not None}
+        return {name: read(f"motion.{name}", x) for name, x in given.items()}
+
+    def _check(self, key: str, values: Sequence[float], size: int, name: str) -> None:
+        if len(values) != size:
+            raise ValueError(
+                f"{key} has {len(values)} numbers, expected {name} = {size} for robot "
+                f"{self.model.name!r}."
+            )
+
+
+def _model(config: settings.Simulation, folder: Path) -> Model:
+    given = config.robot
+    robot = settings.Robot(given) if isinstance(given, str) else given
+    if "dtype" in robot.options:
+        raise ValueError("robot.options.dtype is not known: set dtype, at the top.")
+    model = load(robot.name, folder, **robot.options, dtype=config.dtype)
+    if model.loops:
+        raise ValueError(
+            f"robot {robot.name!r} has closed loops, expected a chain or tree."
+        )
+    return model
+
+
+def _motion(config: settings.Simulation, numbers: _Numbers) -> Any:
+    at, model = config.motion, numbers.model
+    if at is None:
+        return None
+    pose, rates = numbers.poses, numbers.rates
+    if isinstance(at, settings.Spline):
+        rows = [pose(f"motion.qs[{k}]", q) for k, q in enumerate(at.qs)]
+        times = jnp.asarray(at.times, model.dtype)
+        more = numbers.optional(rates, at, "qd0", "qd1")
+        return motions.spline(model, times, jnp.stack(rows), **more)
+    start = numbers.optional(pose, at, "q0").get("q0")
+    if start is None:
+        given = config.start.q
+        start = neutral(model) if given is None else pose("start.q", given)
+    if isinstance(at, settings.StraightLine):
+        return _line(at, model, start)
+    end = pose("motion.q1", at.q1)
+    if isinstance(at, settings.Cycloidal):
+        return motions.cycloidal(model, start, end, at.duration)
+    more = numbers.optional(rates, at, "qd0", "qd1", "qdd0", "qdd1")
+    return motions.polynomial(model, start, end, at.duration, **more)
+
+
+def _line(at: settings.StraightLine, model: Model, q0: Any) -> Any:
+    """The straight line; attitude and start are those of the pose, if so wished."""
+    names = [*model.frame_names, *model.names]
+    if at.frame not in names:
+        raise ValueError(
+            f"motion.frame is {at.frame!r}, expected one of: {', '.join(names)}."
+        )
+    poses = [frame_poses(model, q0), forward_kinematics(model, q0)]
+    R, p = (jnp.concatenate([getattr(x, k) for x in poses]) for k in ("R", "p"))
+    attitude, place = R[names.index(at.frame)], p[names.index(at.frame)]
+    if at.attitude == "free":
+        attitude = None
+    elif at.attitude != "start":
+        attitude = jnp.asarray(at.attitude, model.dtype)
+    start = place if at.start is None else jnp.asarray(at.start, model.dtype)
+    end = jnp.asarray(at.end, model.dtype)
+    motion = motions.straight_line(
+        model,
+        at.frame,
+        start,
+        end,
+        at.duration,
+        attitude=attitude,
+        q0=q0,
+        law=at.law,
+        throw=False,
+    )
+    if not motion.converged:
+        raise ValueError(
+            f"motion: {at.frame!r} cannot follow the line: it is off by "
+            f"{motion.error[0]:.2g} m and {motion.error[1]:.2g} rad, smallest singular "
+            f"value of the Jacobian {motion.singular_value:.2g}: change start, end, "
+            "attitude or q0."
+        )
+    return motion
+
+
+def _start(given: settings.Start, numbers: _Numbers, motion: Any) -> tuple[Any, Any]:
+    model = numbers.model
+    if motion is None:
+        q, qd = neutral(model), jnp.zeros(model.nv, model.dtype)
+    else:
+        first = motion(jnp.zeros((), model.dtype))
+        q, qd = first.q, first.qd
+    if given.q is not None:
+        q = numbers.poses("start.q", given.q)
+    if given.qd is not None:
+        qd = numbers.rates("start.qd", given.qd)
+    return q, qd
+
+
+def _times(given: settings.Time, model: Model, motion: Any) -> Any:
+    end = float(motion.duration) if given.end is None else given.end
+    rows = ROWS if given.samples is None else given.samples
+    if given.dt is not None:
+        rows = round(end / given.dt) + 1
+        if rows < 2 or abs((rows - 1) * given.dt - end) > 1e-6 * end:
+            raise ValueError(
+                f"time.dt is {given.dt}, expected a part of time.end = {end:.6g}."
+            )
+    return jnp.linspace(0, end, rows, dtype=model.dtype)
+
+
+def _torque(given: Any, numbers: _Numbers, motion: Any) -> Any:
+    model, forces = numbers.model, numbers.forces
+    if isinstance(given, settings.NoControl):
+        return None
+    if isinstance(given, settings.Constant):
+        return forces("control.tau", given.tau)
+    if isinstance(given, settings.Samples):
+        rows = [forces(f"control.taus[{k}]", x) for k, x in enumerate(given.taus)]
+        times, taus = jnp.asarray(given.times, model.dtype), jnp.stack(rows, axis=1)
+        return lambda t, q, qd: jax.vmap(lambda x: jnp.interp(t, times, x))(taus)
+    if isinstance(given, settings.Feedforward):
+        return motions.feedforward(model, motion, saturate=given.saturate)
+    gains = forces("control.kp", given.kp), forces("control.kd", given.kd)
+    if isinstance(given, settings.ComputedTorque):
+        return motions.computed_torque(model, motion, *gains, saturate=given.saturate)
+    if given.target is not None:
+        target = numbers.poses("control.target", given.target)
+    elif motion is not None:
+        target = motion(motion.duration).q
+    else:
+        raise ValueError("control.target is missing, expected a pose: add it.")
+    return motions.pd_gravity(model, target, *gains, saturate=given.saturate)
+
+
+def _wrenches(given: list[settings.External], model: Model) -> Any:
+    if not given:
+        return None
+    wrenches = np.zeros((model.n, 6))
+    for k, push in enumerate(given):
+        if push.body not in model.names:
+            raise ValueError(
+                f"external[{k}].body is {push.body!r}, expected one of: "
+                f"{', '.join(model.names)}."
+            )
+        wrenches[model.names.index(push.body)] += [*push.force, *push.moment]
+    return jnp.asarray(wrenches, model.dtype)
+
+
+def _solver(given: settings.Solver, model: Model, ts: Any) -> dict[str, Any]:
+    solver = getattr(diffrax, given.name)()
+    options = dict(method=given.method, solver=solver, max_steps=given.max_steps)
+    if given.step is not None:
+        if float(ts[-1]) / given.step > given.max_steps:
+            raise ValueError(
+                f"solver.step is {given.step}, which takes more than solver.max_steps "
+                f"= {given.max_steps} steps to {float(ts[-1]):.6g} s."
+            )
+        controller = diffrax.ConstantStepSize()
+        return options | dict(stepsize_controller=controller, dt0=given.step)
+    if not isinstance(solver, diffrax.AbstractAdaptiveSolver):
+        raise ValueError(f"solver.name is {given.name!r}, which wants solver.step.")
+    is_double = model.dtype == np.float64
+    rtol = given.rtol or (1e-8 if is_double else 1e-5)
+    atol = given.atol or (1e-10 if is_double else 1e-6)
+    shortest = float(ts[-1]) * np.finfo(model.dtype).eps
+    controller = diffrax.PIDController(rtol=rtol, atol=atol, dtmin=shortest)
+    return options | dict(stepsize_controller=controller)
+
+
+def _limits(model: Model, q0: Any) -> Any:
+    beyond = np.flatnonzero((q0 < model.lower) | (q0 > model.upper))
+    if beyond.size:
+        k = int(beyond[0])
+        raise ValueError(
+            f"start.q[{k}] is {q0[k]:.6g}, expected {model.lower[k]:.6g} to "
+            f"{model.upper[k]:.6g}, the limits of the joint."
+        )
+    tolerance = 1e-8 if model.dtype == np.float64 else 1e-5
+    return joint_limit_event(model, root_finder=optimistix.Newton(tolerance, tolerance))

@@ -1,0 +1,175 @@
+"""`jaxdyn reproduce`: the experiments of the checkout."""
+
+import argparse
+import ast
+import importlib.util
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from tqdm import tqdm
+
+import jaxdyn
+from jaxdyn.io import (
+    Report,
+    check_results,
+    new_results,
+    read_config,
+    save_report,
+    write_index,
+)
+
+Run = Callable[[Path], Report]  # writes its pictures to a folder
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A script with `Config` and `run(config, folder)`, and its settings."""
+
+    name: str
+    script: Path
+    config: Path
+
+    @property
+    def question(self) -> str:
+        """The first line of the script, which is read and not run."""
+        try:
+            program = ast.parse(self.script.read_text(encoding="utf-8"))
+        except SyntaxError as error:
+            return f"(cannot be read: {error})"
+        return (ast.get_docstring(program) or "(no docstring)").splitlines()[0]
+
+    def prepared(self) -> Run:
+        """The experiment with its settings, checked.
+
+        Raises:
+            ValueError: the settings are wrong, or the script is not an experiment.
+        """
+        module = self._module()
+        if not hasattr(module, "Config") or not hasattr(module, "run"):
+            raise ValueError(
+                f"{self.script}: an experiment has `class Config` and "
+                "`def run(config, folder)`."
+            )
+        config = read_config(self.config, module.Config)
+        return lambda folder: module.run(config, folder)
+
+    def _module(self) -> Any:
+        name = f"experiments.{self.name}"
+        spec = importlib.util.spec_from_file_location(name, self.script)
+        assert spec is not None and spec.loader is not None  # it ends in .py
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[name] = module  # where dataclasses look for their types
+        if str(self.script.parent) not in sys.path:  # as if it were run by itself
+            sys.path.insert(0, str(self.script.parent))
+        spec.loader.exec_module(module)
+        return module
+
+
+def experiments() -> dict[str, Experiment]:
+    """The experiments of the checkout, by name.
+
+    Raises:
+        ValueError: there is no checkout, neither around the package nor here.
+    """
+    for root in (Path(jaxdyn.__file__).parents[1], Path.cwd()):
+        if (root / "experiments").is_dir() and (root / "configs").is_dir():
+            break
+    else:
+        raise ValueError(
+            "experiments/ and configs/ were found neither beside the package nor in "
+            "the current folder: run this in a checkout of jaxdyn."
+        )
+    configs = sorted((root / "configs").glob("*.toml"))
+    found = (Experiment(c.stem, root / f"experiments/{c.stem}.py", c) for c in configs)
+    return {x.name: x for x in found if x.script.is_file()}
+
+
+def listing(known: dict[str, Experiment]) -> str:
+    """The experiments, each with its question."""
+    width = max(map(len, known), default=0)
+    return "\n".join(f"  {x.name:<{width}}  {x.question}" for x in known.values())
+
+
+def reproduce(arguments: argparse.Namespace) -> int:
+    """Runs experiments; what can be checked is checked before the first one starts."""
+    known = experiments()
+    if not arguments.names:
+        print(f"{listing(known)}\n")
+        print("run one: jaxdyn reproduce NAME    run all: jaxdyn reproduce all")
+        return 0
+    chosen = _chosen(arguments.names, known)
+    results: Path = arguments.output
+    for x in chosen:
+        check_results(results / x.name, arguments.force)
+    runs, failed = _prepared(chosen)
+    import matplotlib
+
+    matplotlib.use("Agg")  # pictures go to files, also where there is a screen
+    is_quiet = len(runs) < 2 or not sys.stderr.isatty()
+    for x, run in (bar := tqdm(runs, disable=is_quiet, unit="experiment")):
+        bar.set_description(x.name)
+        bar.write(f"\n{x.name}: {x.question}", sys.stdout)
+        try:
+            lines = _run(x.name, run, results, arguments.force)
+        except Exception as error:
+            failed.append(x.name)
+            bar.write(_reason(x.name, error), sys.stderr)
+        else:
+            bar.write("\n".join(lines), sys.stdout)
+    print(f"\nall reports on one page: {write_index(results)}")
+    if failed:
+        print(f"jaxdyn: failed: {', '.join(failed)}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def _prepared(
+    chosen: list[Experiment],
+) -> tuple[list[tuple[Experiment, Run]], list[str]]:
+    """What can run, and the names of scripts that cannot even be imported."""
+    runs, failed = [], []
+    for x in chosen:
+        try:
+            runs.append((x, x.prepared()))
+        except ValueError:  # wrong settings: nothing shall start
+            raise
+        except Exception as error:
+            failed.append(x.name)
+            print(_reason(x.name, error), file=sys.stderr)
+    return runs, failed
+
+
+def _chosen(names: list[str], known: dict[str, Experiment]) -> list[Experiment]:
+    if "all" in names:
+        return list(known.values())
+    for name in names:
+        if name not in known:
+            raise ValueError(
+                f"experiment {name!r} is not known, expected all or some of: "
+                f"{', '.join(known)}."
+            )
+    return [known[name] for name in dict.fromkeys(names)]
+
+
+def _run(name: str, run: Run, results: Path, force: bool) -> list[str]:
+    """Runs one experiment and saves its report; what there is to say about it."""
+    start = time.perf_counter()
+    with new_results(results / name, force) as folder:
+        report = run(folder)
+        save_report(folder, report)
+    lines = [
+        f"  {x.finding}: {x.source}: {x.claim}\n    {x.ours}" for x in report.verdicts
+    ]
+    seconds = time.perf_counter() - start
+    return [*lines, f"  {seconds:.0f} s, report in {results / name}/report.md"]
+
+
+def _reason(name: str, error: Exception) -> str:
+    """What is wrong with the input in a sentence, with the program in full."""
+    if isinstance(error, ValueError):
+        return f"jaxdyn: {name}: {error}"
+    return f"{traceback.format_exc()}jaxdyn: {name} failed: {error!r}"

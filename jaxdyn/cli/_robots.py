@@ -1,0 +1,91 @@
+"""Robots by name or file."""
+
+import difflib
+import inspect
+import json
+import math
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxdyn import robots
+from jaxdyn.io import from_dict, load_mjcf, load_urdf
+from jaxdyn.model import Model
+
+KNOWN = [name for name in vars(robots) if not name.startswith("_")]
+_SIZED = {"chain": {"n": 7}, "random_tree": {"seed": 1}}
+
+
+def load(robot: str, folder: Path = Path(), **options: Any) -> Model:
+    """The robot with this name, or the one in this file.
+
+    Args:
+        folder: where the path of a file starts.
+        options: keyword arguments of the function that makes the robot or reads it.
+    """
+    reader = _READERS.get(Path(robot).suffix.lower())
+    if reader is not None:
+        if not (folder / robot).is_file():
+            raise ValueError(f"robot {robot!r}: there is no file {folder / robot}.")
+        make, first = partial(reader, folder / robot), 1
+    elif robot in KNOWN:
+        make, first = getattr(robots, robot), 0
+        options = _SIZED.get(robot, {}) | options
+    else:
+        near = difflib.get_close_matches(robot, KNOWN, n=1)
+        advice = f" Did you mean {near[0]}?" if near else ""
+        raise ValueError(
+            f"robot {robot!r} is not known, expected a file ending in .urdf, .xml, "
+            f".mjcf or .json, or one of: {', '.join(KNOWN)}.{advice}"
+        )
+    function = reader or make
+    known = list(inspect.signature(function).parameters)[first:]
+    for name in options:
+        if name not in known:
+            raise ValueError(
+                f"robot {robot!r} has no option {name!r}, expected only: "
+                f"{', '.join(x for x in known if x != 'dtype')}."
+            )
+    try:
+        return make(**options)
+    except TypeError as error:  # such as a text where a number is wanted
+        reason = str(error).splitlines()[0]
+        raise ValueError(f"robot {robot!r}: {reason}.") from None
+
+
+def is_robot(text: str) -> bool:
+    """Whether this is the name of a robot, or of a file that could hold one."""
+    return text in KNOWN or Path(text).suffix.lower() in _READERS
+
+
+def _load_json(path: Path, *, check_inertia: bool = True, dtype: Any = None) -> Model:
+    data = json.loads(path.read_text(encoding="utf-8"))
+    return from_dict(data, check_inertia=check_inertia, dtype=dtype)
+
+
+_READERS = {
+    ".urdf": load_urdf,
+    ".xml": load_mjcf,
+    ".mjcf": load_mjcf,
+    ".json": _load_json,
+}
+
+
+def radians(model: Model, q: Sequence[float]) -> list[float]:
+    """The pose with its angles turned from degrees; all else stays as it is."""
+    steps = model.topology.steps
+    return _turned(steps.q[steps.turn == 1], q)
+
+
+def radian_rates(model: Model, qd: Sequence[float]) -> list[float]:
+    """Rates with those of angles turned from degrees; all else stays as it is."""
+    steps = model.topology.steps
+    return _turned(steps.v[steps.turn == 1], qd)
+
+
+def _turned(places: np.ndarray, values: Sequence[float]) -> list[float]:
+    angles = set(places.tolist())
+    return [math.radians(x) if i in angles else x for i, x in enumerate(values)]

@@ -1,0 +1,184 @@
+"""`jaxdyn simulate`: a simulation described by a TOML file."""
+
+import argparse
+import dataclasses
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import diffrax
+import jax
+import numpy as np
+
+from jaxdyn.algorithms import difference
+from jaxdyn.cli._interrupt import interruptible
+from jaxdyn.cli._problem import Problem, prepare
+from jaxdyn.cli._settings import Output, Simulation
+from jaxdyn.io import new_results, read_config, save_summary, save_trajectory
+from jaxdyn.model import Model
+from jaxdyn.simulate import Outcome, PowerBalance, Trajectory, power_balance
+from jaxdyn.simulate import simulate as run_simulation
+
+ROWS = 24  # joints that the table shows
+
+
+def simulate(arguments: argparse.Namespace) -> int:
+    """Runs the simulation, prints a table and writes its results."""
+    path: Path = arguments.config
+    config = read_config(path, Simulation)
+    try:
+        problem = prepare(config, path.parent)
+    except (ValueError, OSError) as error:
+        raise ValueError(f"{path}: {error}") from None
+    folder: Path = arguments.output or Path("results") / path.stem
+    with new_results(folder, arguments.force) as new:
+        model, end = problem.model, float(problem.ts[-1])
+        print(
+            f"{model.name}: {model.nv} degrees of freedom, to {end:.6g} s", flush=True
+        )
+        start = time.perf_counter()
+        trajectory = interruptible(lambda: _run(problem))
+        seconds = time.perf_counter() - start
+        wanted = _wanted(problem, trajectory)
+        balance = power_balance(model, trajectory)
+        statistics = _statistics(model, trajectory, balance, wanted)
+        statistics["seconds"] = round(seconds, 3)
+        more = {} if wanted is None else {"q_wanted": wanted}
+        save_trajectory(new, model, trajectory, **more)
+        save_summary(new, config=config, dtype=config.dtype, statistics=statistics)
+        _draw(config.output, model, trajectory, balance, new)
+        files = sorted(p.name for p in new.iterdir() if p.name[0] != ".")
+    _print(model, statistics)
+    print(f"\nwritten to {folder}/: {', '.join(files)}")
+    if config.output.animation:
+        print(f"open {folder}/animation.html, or run: jaxdyn view {folder}")
+    return 0
+
+
+def _run(problem: Problem) -> Trajectory:
+    """The trajectory up to its last row, all of which was reached.
+
+    Raises:
+        ValueError: the simulation failed; the message says when and why.
+    """
+    is_quiet = not sys.stderr.isatty()
+    bar = diffrax.NoProgressMeter() if is_quiet else diffrax.TqdmProgressMeter(200)
+    trajectory = run_simulation(
+        problem.model,
+        problem.q0,
+        problem.qd0,
+        problem.ts,
+        **problem.options,
+        progress=bar,
+        throw=False,
+    )
+    if not bool(trajectory.is_successful):
+        raise ValueError(
+            f"the simulation failed at {float(trajectory.end_time):.6g} s: "
+            f"{Outcome[trajectory.result]}"
+        )
+    rows = int(np.isfinite(trajectory.kinetic_energy).sum())
+    if rows < 2:
+        raise ValueError(
+            f"the simulation stopped at {float(trajectory.end_time):.6g} s, before its "
+            "second row: make time.dt smaller, or look at the joint limits."
+        )
+    names = ("ts", "q", "qd", "qdd", "tau", "kinetic_energy", "potential_energy")
+    kept = {name: getattr(trajectory, name)[:rows] for name in names}
+    if trajectory.f_ext is not None:
+        kept["f_ext"] = trajectory.f_ext[:rows]
+    return dataclasses.replace(trajectory, **kept)
+
+
+def _wanted(problem: Problem, trajectory: Trajectory) -> Any:
+    """The positions of the motion at the times of the trajectory."""
+    if problem.motion is None:
+        return None
+    return jax.jit(jax.vmap(lambda t: problem.motion(t).q))(trajectory.ts)
+
+
+def _statistics(
+    model: Model, trajectory: Trajectory, balance: PowerBalance, wanted: Any
+) -> dict[str, Any]:
+    """What came out, in numbers."""
+    apart = None
+    if wanted is not None:
+        apart = jax.vmap(difference, (None, 0, 0))(model, wanted, trajectory.q)
+        apart = np.abs(apart).max(axis=0)
+    return {
+        "result": Outcome[trajectory.result] or "the end was reached",
+        "end_time": float(trajectory.end_time),
+        "steps": {name: int(count) for name, count in trajectory.stats.items()},
+        "rows": len(trajectory.ts),
+        "q": trajectory.end.q,
+        "qd": trajectory.end.qd,
+        "largest_tau": np.abs(trajectory.tau).max(axis=0),
+        "largest_tracking_error": apart,
+        "energy": [float(x) for x in (trajectory.energy[0], trajectory.energy[-1])],
+        "work": float(balance.work[-1]),
+        "energy_error": float(np.abs(balance.drift).max()),
+        "power_error": float(np.abs(balance.error).max()),
+    }
+
+
+def _draw(
+    output: Output,
+    model: Model,
+    trajectory: Trajectory,
+    balance: PowerBalance,
+    folder: Path,
+) -> None:
+    """Pictures and page; what they need is loaded only where they are wanted."""
+    if output.plots:
+        from jaxdyn.view import save_plots
+
+        save_plots(model, trajectory, folder, balance=balance)
+    if output.animation:
+        from jaxdyn.view import save_animation
+
+        save_animation(
+            model,
+            trajectory.ts,
+            trajectory.q,
+            folder / "animation.html",
+            qd=trajectory.qd,
+            tau=trajectory.tau,
+            fps=output.fps,
+        )
+
+
+def _print(model: Model, statistics: dict[str, Any]) -> None:
+    """A row for each joint, then the sums."""
+    apart = statistics["largest_tracking_error"]
+    head = ["joint", "q", "qd", "largest |tau|", "largest error"]
+    rows = [head if apart is not None else head[:-1]]
+    for i, joint in enumerate(model.joint_names):
+        q, v = model.q_slice(i), model.v_slice(i)
+        if v.start == v.stop:
+            continue
+        row = [joint, _numbers(statistics["q"][q]), _numbers(statistics["qd"][v])]
+        row.append(_numbers(statistics["largest_tau"][v]))
+        if apart is not None:
+            row.append(" ".join(f"{x:.1e}" for x in apart[v]))
+        rows.append(row)
+    left = len(rows) - 1 - ROWS
+    rows = rows[: ROWS + 1]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    print(f"\nat {statistics['end_time']:.6g} s, in SI units and radians:")
+    for row in rows:
+        print("  " + "  ".join(x.ljust(w) for x, w in zip(row, widths, strict=True)))
+    if left > 0:
+        print(f"  and {left} joints more")
+    first, last = statistics["energy"]
+    steps = statistics["steps"]
+    print(
+        f"energy {first:.6g} J to {last:.6g} J, work {statistics['work']:.6g} J, "
+        f"balance to {statistics['energy_error']:.1e} J\n"
+        f"{steps['num_steps']} steps, {steps['num_rejected_steps']} rejected, in "
+        f"{statistics['seconds']:.1f} s with compilation: {statistics['result']}"
+    )
+
+
+def _numbers(values: Any) -> str:
+    return " ".join(f"{x + 0.0:.6g}" for x in np.asarray(values).tolist())

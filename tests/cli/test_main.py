@@ -1,0 +1,66 @@
+import runpy
+import sys
+
+import pytest
+
+import jaxdyn
+from jaxdyn.cli import _main, main
+
+
+def test_the_package_is_a_program(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["jaxdyn", "info", "pumo_560"])
+    with pytest.raises(SystemExit, match="2"):
+        runpy.run_module("jaxdyn.cli", run_name="__main__")
+    error = capsys.readouterr().err
+    assert "'pumo_560' is not known" in error and "Did you mean puma_560?" in error
+
+
+@pytest.mark.parametrize(
+    "words, taught",
+    [
+        ([], ("jaxdyn simulate configs/puma.toml", "jaxdyn view results/puma")),
+        (["info"], ("--degrees", "stewart_gough", ".urdf")),
+        (["simulate"], ("results/NAME/", "trajectory.npz", "--force", "computed_t")),
+        (["reproduce"], ("report.md", "index.html", "operation_counts", "--force")),
+        (["view"], ("--page", "trajectory.npz")),
+    ],
+)
+def test_help_teaches(words, taught, capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main([*words, "--help"])
+    shown = capsys.readouterr().out
+    assert all(x in shown for x in taught)
+    assert max(map(len, shown.splitlines())) <= 100
+
+
+@pytest.mark.parametrize("words", [[], ["fly"], ["simulate"], ["view"]])
+def test_wrong_words_show_the_usage(words, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(words)
+    assert capsys.readouterr().err.startswith("usage: jaxdyn")
+
+
+def test_ctrl_c_is_exit_code_130(monkeypatch, capsys):
+    def interrupt(arguments):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_main, "view", interrupt)
+    assert main(["view", "somewhere"]) == 130
+    assert "interrupted" in capsys.readouterr().err
+
+
+def test_a_reader_that_has_seen_enough_is_no_error(monkeypatch):
+    def leave(arguments):
+        raise BrokenPipeError
+
+    monkeypatch.setattr(_main, "view", leave)
+    monkeypatch.setattr(_main, "silence", lambda: None)
+    assert main(["view", "somewhere"]) == 0
+
+
+def test_help_is_there_without_a_checkout(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(jaxdyn, "__file__", str(tmp_path / "jaxdyn" / "__init__.py"))
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(SystemExit, match="0"):
+        main(["reproduce", "--help"])
+    assert "run this in a checkout" in " ".join(capsys.readouterr().out.split())

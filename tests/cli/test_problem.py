@@ -1,0 +1,128 @@
+import json
+
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxdyn as jd
+from jaxdyn.cli._problem import prepare
+from jaxdyn.cli._settings import Simulation
+from jaxdyn.io import read_config
+
+
+@pytest.fixture
+def prepared(tmp_path):
+    """The simulation that settings describe, by default of the two-link arm."""
+
+    def make(text, robot="robot = 'mata_two_link'\n"):
+        (tmp_path / "arm.toml").write_text(robot + text)
+        return prepare(read_config(tmp_path / "arm.toml", Simulation), tmp_path)
+
+    return make
+
+
+FOLLOW = "control = {kind = 'feedforward'}\n"
+
+
+def test_a_polynomial_has_the_rates_that_are_given(prepared):
+    found = prepared(
+        FOLLOW + "degrees = true\nmotion = {kind = 'polynomial', q0 = [0, 90], "
+        "q1 = [90, 0], qd0 = [180, 0], qdd1 = [0, 360], duration = 2}"
+    )
+    assert found.ts[-1] == 2 and len(found.ts) == 501
+    np.testing.assert_allclose(found.q0, [0, np.pi / 2], atol=1e-15)
+    np.testing.assert_allclose(found.qd0, [np.pi, 0], atol=1e-14)
+    end = found.motion(2.0)
+    np.testing.assert_allclose(end.q, [np.pi / 2, 0], atol=1e-14)
+    np.testing.assert_allclose(end.qdd, [0, 2 * np.pi], atol=1e-12)
+
+
+def test_a_spline_goes_through_its_poses(prepared):
+    found = prepared(
+        FOLLOW + "time = {end = 5, samples = 11}\n[motion]\nkind = 'spline'\n"
+        "times = [0, 1, 3]\nqs = [[0, 0], [1, -1], [2, 0]]"
+    )
+    np.testing.assert_allclose(found.motion(1.0).q, [1, -1], atol=1e-14)
+    assert found.ts[-1] == 5 and len(found.ts) == 11
+
+
+SLIDERS = "robot = 'featherstone_2p'\n"
+
+
+def test_a_line_starts_where_the_frame_is(prepared):
+    found = prepared(
+        FOLLOW + "start = {q = [0.3, 0.5]}\nmotion = {kind = 'straight_line', "
+        "frame = 'body2', end = [0.1, 0.2, 0], attitude = 'free', duration = 1}",
+        robot=SLIDERS,
+    )
+    np.testing.assert_allclose(found.q0, [0.3, 0.5], atol=1e-9)
+    end = jd.forward_kinematics(found.model, found.motion(1.0).q).p[1]
+    np.testing.assert_allclose(end, [0.1, 0.2, 0], atol=1e-9)
+
+
+def test_a_line_out_of_reach_is_wrong_input(prepared):
+    with pytest.raises(
+        ValueError, match="motion: 'body2' cannot follow the line: it is"
+    ):
+        prepared(
+            FOLLOW + "motion = {kind = 'straight_line', frame = 'body2', "
+            "end = [0, 0, 5], attitude = 'free', duration = 1}",
+            robot=SLIDERS,
+        )
+
+
+def test_forces_are_linear_between_samples_and_constant_outside(prepared):
+    found = prepared(
+        "time.end = 1\ncontrol = {kind = 'samples', times = [0, 1], "
+        "taus = [[0, 4], [2, 0]]}"
+    )
+    q = found.q0
+    for t, tau in ((-1, [0, 4]), (0.25, [0.5, 3]), (2, [2, 0])):
+        np.testing.assert_allclose(found.options["torque"](float(t), q, q), tau)
+
+
+def test_a_target_holds_the_weight(prepared):
+    found = prepared(
+        "time.end = 1\ncontrol = {kind = 'pd_gravity', kp = 1, kd = 1, target = [0, 0]}"
+    )
+    tau = found.options["torque"](0.0, found.q0, found.qd0)
+    np.testing.assert_allclose(tau, jd.gravity_forces(found.model, found.q0))
+
+
+def test_types_solver_and_options_of_the_robot_are_passed_on(prepared):
+    found = prepared(
+        "dtype = 'float32'\ntime.end = 1\n"
+        "solver = {name = 'Euler', step = 0.01, method = 'noc', max_steps = 100}",
+        robot="robot = {name = 'chain', options = {n = 3}}\n",
+    )
+    assert found.model.nv == 3
+    assert found.model.dtype == found.q0.dtype == found.ts.dtype == jnp.float32
+    assert type(found.options["solver"]).__name__ == "Euler"
+    assert found.options["dt0"] == 0.01 and found.options["method"] == "noc"
+
+
+def test_degrees_are_for_rates_of_angles_only(prepared, tmp_path):
+    builder = jd.ModelBuilder()
+    for k, joint in enumerate(("prismatic", "revolute", "free")):
+        body = jd.Inertial.box(1.0, (1.0, 1.0, 1.0))
+        builder.add_body(f"b{k}", k - 1, joint, inertial=body)
+    (tmp_path / "robot.json").write_text(json.dumps(jd.to_dict(builder.build())))
+    found = prepared(
+        "degrees = true\ntime.end = 1\nstart = {qd = [180, 180, 180, 180, 180, 180, "
+        "180, 180]}",
+        robot="robot = 'robot.json'\n",
+    )
+    want = [180, np.pi, 180, 180, 180, np.pi, np.pi, np.pi]
+    np.testing.assert_allclose(found.qd0, want)
+
+
+def test_a_motion_starts_within_the_limits(prepared, tmp_path):
+    builder = jd.ModelBuilder()
+    body = jd.Inertial.box(1.0, (1.0, 1.0, 1.0))
+    builder.add_body("b", -1, "revolute", inertial=body, upper=1.0)
+    (tmp_path / "robot.json").write_text(json.dumps(jd.to_dict(builder.build())))
+    with pytest.raises(ValueError, match=r"start\.q\[0\] is 2, expected -inf to 1, "):
+        prepared(
+            "stop_at_limits = true\ntime.end = 1\nstart.q = [2]",
+            robot="robot = 'robot.json'\n",
+        )

@@ -1,0 +1,165 @@
+import json
+import runpy
+import sys
+
+import pytest
+
+import jaxdyn
+from jaxdyn.cli import main
+
+SCRIPT = '''"""Does {name} hold?
+
+More words.
+"""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from helper import ANSWER
+
+from jaxdyn.cli import main
+from jaxdyn.io import Figure, Report, Table, Verdict
+
+
+@dataclass(frozen=True)
+class Config:
+    n: int
+
+
+def run(config: Config, folder: Path) -> Report:
+    (folder / "plot.png").write_bytes(b"")
+    {action}
+    return Report(
+        "{name}",
+        "About {name}",
+        "Text.",
+        [Table("T", ["n"], [[config.n]])],
+        [Figure("plot.png", "P")],
+        [Verdict("[Shah]", "claim of {name}", "reproduced", f"{{config.n + ANSWER}}")],
+    )
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(["reproduce", "{name}", *sys.argv[1:]]))
+'''
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    """A checkout to which experiments can be added; the function that does it."""
+    for folder in ("experiments", "configs"):
+        (tmp_path / folder).mkdir()
+    (tmp_path / "experiments" / "helper.py").write_text("ANSWER = 40\n")
+    (tmp_path / "configs" / "simulation.toml").touch()
+    monkeypatch.setattr(jaxdyn, "__file__", str(tmp_path / "jaxdyn" / "__init__.py"))
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    monkeypatch.delitem(sys.modules, "helper", raising=False)
+    monkeypatch.chdir(tmp_path)
+
+    def add(name, action="pass", config="n = 2"):
+        script = tmp_path / "experiments" / f"{name}.py"
+        script.write_text(SCRIPT.format(name=name, action=action))
+        (tmp_path / "configs" / f"{name}.toml").write_text(config)
+        return script
+
+    yield add
+    for name in [x for x in sys.modules if x.startswith("experiments.")]:
+        monkeypatch.delitem(sys.modules, name)
+
+
+def results(tmp_path):
+    return sorted(p.name for p in (tmp_path / "results").iterdir())
+
+
+def test_without_a_name_experiments_are_listed_and_not_run(checkout, capsys):
+    checkout("falling", action="raise RuntimeError")
+    checkout("rising").write_text("1 +")
+    assert main(["reproduce"]) == 0
+    shown = capsys.readouterr().out
+    assert "  falling  Does falling hold?\n" in shown
+    assert "  rising   (cannot be read: invalid syntax" in shown
+    assert "helper" not in shown and "simulation" not in shown
+
+
+def test_an_experiment_leaves_its_report_and_the_index(checkout, tmp_path, capsys):
+    checkout("falling")
+    assert main(["reproduce", "falling", "falling"]) == 0
+    shown = capsys.readouterr()
+    assert "reproduced: [Shah]: claim of falling\n    42\n" in shown.out
+    assert "results/index.html" in shown.out and shown.err == ""
+    folder = tmp_path / "results" / "falling"
+    assert "# About falling" in (folder / "report.md").read_text()
+    assert json.loads((folder / "report.json").read_text())["name"] == "falling"
+    assert "claim of falling" in (tmp_path / "results" / "index.html").read_text()
+
+
+def test_all_goes_on_after_a_failure(checkout, tmp_path, capsys):
+    checkout("a", action="raise RuntimeError('broken leg')")
+    checkout("b", action="raise ValueError('no such file')")
+    checkout("c").write_text("import no_such_module")
+    checkout("d")
+    assert main(["reproduce", "all", "-o", "results"]) == 1
+    error = capsys.readouterr().err
+    assert "broken leg" in error and "Traceback" in error  # an error of the program
+    assert "jaxdyn: b: no such file\n" in error
+    assert "No module named 'no_such_module'" in error
+    assert "jaxdyn: failed: c, a, b\n" in error
+    assert results(tmp_path) == ["d", "index.html"]
+
+
+def test_results_are_not_overwritten_without_force(checkout, tmp_path, capsys):
+    checkout("a")
+    checkout("b", action="raise RuntimeError")
+    assert main(["reproduce", "a"]) == 0
+    assert main(["reproduce", "b", "a"]) == 2  # before b has started
+    assert "results/a exists" in capsys.readouterr().err
+    (tmp_path / "configs" / "a.toml").write_text("n = 3")
+    assert main(["reproduce", "a", "--force"]) == 0
+    assert "43" in (tmp_path / "results" / "a" / "report.md").read_text()
+
+
+@pytest.mark.parametrize(
+    "config, name, message",
+    [
+        ("m = 2", "a", "a.toml: m is not known, expected only: n: "),
+        ("n = '2'", "all", "a.toml: n is '2', expected a whole number."),
+        ("n = 2", "z", "experiment 'z' is not known, expected all or some of: a."),
+    ],
+)
+def test_wrong_input_stops_before_anything_runs(
+    config, name, message, checkout, tmp_path, capsys
+):
+    checkout("a", config=config)
+    assert main(["reproduce", name]) == 2
+    error = capsys.readouterr().err
+    assert message in error and error.count("\n") == 1
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_script_of_another_form_is_named(checkout, capsys):
+    checkout("a").write_text("'''Is it?'''")
+    assert main(["reproduce", "a"]) == 2
+    assert "a.py: an experiment has `class Config`" in capsys.readouterr().err
+
+
+def test_ctrl_c_leaves_no_half_result(checkout, tmp_path):
+    checkout("a", action="raise KeyboardInterrupt")
+    assert main(["reproduce", "a"]) == 130
+    assert results(tmp_path) == []
+
+
+def test_a_script_is_a_program(checkout, tmp_path, monkeypatch):
+    script = checkout("a")
+    monkeypatch.setattr(sys, "argv", [str(script), "-o", "elsewhere"])
+    monkeypatch.syspath_prepend(str(script.parent))
+    with pytest.raises(SystemExit, match="0"):
+        runpy.run_path(str(script), run_name="__main__")
+    assert (tmp_path / "elsewhere" / "a" / "report.md").exists()
+
+
+def test_without_a_checkout_there_is_a_sentence(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(jaxdyn, "__file__", str(tmp_path / "jaxdyn" / "__init__.py"))
+    monkeypatch.chdir(tmp_path)
+    assert main(["reproduce", "all"]) == 2
+    assert "run this in a checkout of jaxdyn" in capsys.readouterr().err
