@@ -107,11 +107,12 @@ def _scene_data(
     surface = shown.solid
     i, j, k = surface.faces.T
     colors = body_colors(model.n)
+    palette, index = np.unique(shown.colors, return_inverse=True)
     return {
         "vertices": _floats(surface.vertices),
         "bodies": _integers(surface.bodies),
-        "colors": _integers(surface.colors),
-        "palette": shown.colors,
+        "colors": _integers(index[surface.colors]),
+        "palette": palette.tolist(),
         "faces": {"i": _integers(i), "j": _integers(j), "k": _integers(k)},
         "up": shown.up.tolist(),
         "eye": shown.eye.tolist(),

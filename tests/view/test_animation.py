@@ -106,6 +106,16 @@ def test_every_joint_loop_and_slider_has_a_page(model, tmp_path):
     assert sum(len(plot["lines"]) for plot in data["plots"]) == model.nq
 
 
+def test_many_bodies_share_colours_that_plotly_can_tell_apart(tmp_path):
+    model = jd.robots.chain(150)
+    data = data_of(
+        save_animation(model, [0.0], np.zeros((1, 150)), tmp_path / "a.html")
+    )
+    assert 50 < len(data["scene"]["palette"]) < 128
+    index = np.frombuffer(base64.b64decode(data["scene"]["colors"]), "<u4")
+    assert index.max() == len(data["scene"]["palette"]) - 1
+
+
 def test_units_and_sizes_of_molecules(tmp_path):
     model = jd.robots.protein_chain("AG")
     ts, q = swing(model, times=3, duration=1e-3)
@@ -265,6 +275,7 @@ def test_a_rope_plays_without_long_gaps(tmp_path, page):
         jd.robots.stewart_gough(),
         jd.robots.featherstone_2p(),
         jd.robots.protein_chain("A" * 10),
+        jd.robots.chain(150),
     ],
     ids=lambda model: model.name,
 )
