@@ -1,0 +1,19 @@
+"""Reference motions, inverse kinematics and controllers."""
+
+from jaxdyn.motion._controllers import ComputedTorque as ComputedTorque
+from jaxdyn.motion._controllers import Feedforward as Feedforward
+from jaxdyn.motion._controllers import PDGravity as PDGravity
+from jaxdyn.motion._controllers import computed_torque as computed_torque
+from jaxdyn.motion._controllers import feedforward as feedforward
+from jaxdyn.motion._controllers import pd_gravity as pd_gravity
+from jaxdyn.motion._inverse_kinematics import IKSolution as IKSolution
+from jaxdyn.motion._inverse_kinematics import inverse_kinematics as inverse_kinematics
+from jaxdyn.motion._motion import JointMotion as JointMotion
+from jaxdyn.motion._point_to_point import Cycloidal as Cycloidal
+from jaxdyn.motion._point_to_point import Polynomial as Polynomial
+from jaxdyn.motion._point_to_point import cycloidal as cycloidal
+from jaxdyn.motion._point_to_point import polynomial as polynomial
+from jaxdyn.motion._spline import Spline as Spline
+from jaxdyn.motion._spline import spline as spline
+from jaxdyn.motion._straight_line import StraightLine as StraightLine
+from jaxdyn.motion._straight_line import straight_line as straight_line

@@ -1,0 +1,188 @@
+"""Laws for the joint forces: functions (t, q, qd) -> tau with parameters."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from jaxdyn.algorithms import difference, integrate
+from jaxdyn.dynamics import bias_forces, inverse_dynamics
+from jaxdyn.model import Model, arguments
+from jaxdyn.motion._inputs import expect, inputs
+from jaxdyn.motion._motion import JointMotion, Time, along, osculating
+
+Gains = Float[Array, ""] | Float[Array, " nv"]
+Motion = Callable[..., JointMotion]
+
+
+class ComputedTorque(eqx.Module):
+    """Inverse dynamics of the reference and of its error; see `computed_torque`."""
+
+    model: Model
+    motion: Motion
+    kp: Gains
+    kd: Gains
+    saturate: bool = eqx.field(static=True)
+
+    def __call__(
+        self, t: Time, q: Float[Array, " nq"], qd: Float[Array, " nv"]
+    ) -> Float[Array, " nv"]:
+        """The joint forces at time t in a state."""
+        model, q, qd = arguments(self.model, q=q, qd=qd)
+        qdd = _tracking(model, self.motion(t), self.kp, self.kd, q, qd)
+        tau = inverse_dynamics(model, q, qd, qdd)
+        return _limited(model, tau) if self.saturate else tau
+
+
+class PDGravity(eqx.Module):
+    """A spring and a damper around a configuration that is held; see `pd_gravity`."""
+
+    model: Model
+    target: Float[Array, " nq"]
+    kp: Gains
+    kd: Gains
+    saturate: bool = eqx.field(static=True)
+
+    def __call__(
+        self, t: Time, q: Float[Array, " nq"], qd: Float[Array, " nv"]
+    ) -> Float[Array, " nv"]:
+        """The joint forces in a state; the time does not matter."""
+        model, q, qd = arguments(self.model, q=q, qd=qd)
+
+        def error(d: Any) -> Any:
+            return difference(model, self.target, integrate(model, q, d))
+
+        e, transposed = jax.vjp(error, jnp.zeros_like(qd))
+        (spring,) = transposed(self.kp * e)
+        held = bias_forces(model, q, jnp.zeros_like(qd))
+        tau = held - spring - self.kd * qd
+        return _limited(model, tau) if self.saturate else tau
+
+
+class Feedforward(eqx.Module):
+    """Inverse dynamics along a motion, open loop; see `feedforward`."""
+
+    model: Model
+    motion: Motion
+    saturate: bool = eqx.field(static=True)
+
+    def __call__(
+        self,
+        t: Time,
+        q: Float[Array, " nq"] | None = None,
+        qd: Float[Array, " nv"] | None = None,
+    ) -> Float[Array, " nv"]:
+        """The joint forces at time t; the state does not matter."""
+        at = self.motion(t)
+        tau = inverse_dynamics(self.model, at.q, at.qd, at.qdd)
+        return _limited(self.model, tau) if self.saturate else tau
+
+
+def computed_torque(
+    model: Model,
+    motion: Motion,
+    kp: Gains | float,
+    kd: Gains | float,
+    *,
+    saturate: bool = False,
+) -> ComputedTorque:
+    r"""The law that makes the error of each joint a damped oscillation of its own.
+
+    $$\tau = \mathrm{ID}(q, \dot q, \ddot q^*), \quad
+      \ddot e + k_d\, \dot e + k_p\, e = 0, \quad
+      e = \mathrm{difference}(q_r, q)$$
+
+    $\ddot q^*$ is the acceleration at which that holds: for coordinates
+    $\ddot q_r - k_d\, \dot e - k_p\, e$; for quaternions and free joints the same in
+    the axes of the reference, for errors of less than half a turn.
+
+    Args:
+        motion: function t -> `JointMotion`, such as the motions of this module.
+        kp, kd: one number for all joints or nv of them, in 1/s² and 1/s; not negative.
+        saturate: whether forces are cut at `model.effort`.
+    """
+    return ComputedTorque(model, motion, *_gains(model, kp, kd), saturate)
+
+
+def pd_gravity(
+    model: Model,
+    target: Float[Array, " nq"],
+    kp: Gains | float,
+    kd: Gains | float,
+    *,
+    saturate: bool = False,
+) -> PDGravity:
+    r"""The law that pulls the joints to a configuration and carries their weight.
+
+    $$\tau = h(q, 0) - \frac{\partial}{\partial d} \tfrac12 \sum k_p e^2
+      - k_d\, \dot q, \quad e = \mathrm{difference}(q^*, \mathrm{integrate}(q, d))$$
+
+    h are the forces of gravity and of the springs of the model. For coordinates the
+    second term is $k_p (q^* - q)$; for all joints it is the gradient of an energy, so
+    that, with kd, the target attracts.
+
+    Args:
+        kp, kd: one number for all joints or nv of them, force by position and by
+            velocity; not negative.
+        saturate: whether forces are cut at `model.effort`.
+    """
+    model, target = inputs(model, target=(target, (model.nq,)))
+    return PDGravity(model, target, *_gains(model, kp, kd), saturate)
+
+
+def feedforward(model: Model, motion: Motion, *, saturate: bool = False) -> Feedforward:
+    r"""The joint forces of a motion by inverse dynamics, open loop.
+
+    $$\tau = \mathrm{ID}(q_r, \dot q_r, \ddot q_r)$$
+
+    Args:
+        motion: function t -> `JointMotion`, such as the motions of this module.
+        saturate: whether forces are cut at `model.effort`.
+    """
+    return Feedforward(model, motion, saturate)
+
+
+@partial(jax.jit, inline=True)
+def _tracking(
+    model: Model, reference: JointMotion, kp: Any, kd: Any, q: Any, qd: Any
+) -> Any:
+    """The joint accelerations at which the error is a damped oscillation."""
+    path = osculating(model, reference)
+
+    def error(t: Any) -> Any:
+        return difference(model, path(t), integrate(model, q, t * qd))
+
+    zero = jnp.zeros((), q.dtype)
+    e, de = jax.jvp(error, (zero,), (jnp.ones_like(zero),))
+    dde = -kd * de - kp * e
+
+    def wanted(t: Any) -> Any:
+        return integrate(model, path(t), e + t * de + t * t / 2 * dde)
+
+    return along(model, wanted, zero).qdd
+
+
+def _gains(model: Model, kp: Any, kd: Any) -> tuple[Any, Any]:
+    return _gain(model, "kp", kp), _gain(model, "kd", kd)
+
+
+def _gain(model: Model, name: str, value: Any) -> Any:
+    value = jnp.asarray(value)
+    if value.shape not in ((), (model.nv,)):
+        raise ValueError(
+            f"{name} has shape {value.shape}, expected one number or {(model.nv,)} "
+            f"for model {model.name!r}."
+        )
+    is_right = (value >= 0) & jnp.isfinite(value)
+    value = expect(name, value, is_right, "numbers that are not negative")
+    return value.astype(model.dtype)
+
+
+def _limited(model: Model, tau: Any) -> Any:
+    """The forces cut at the limits of the joints."""
+    tau = jnp.where(tau > model.effort, model.effort, tau)
+    return jnp.where(tau < -model.effort, -model.effort, tau)

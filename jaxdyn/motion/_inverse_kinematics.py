@@ -1,0 +1,242 @@
+"""Configurations in which frames stand at given places."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optimistix
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxdyn.algorithms import Poses, forward_kinematics, integrate
+from jaxdyn.model import Model
+from jaxdyn.motion._inputs import check_rotation, inputs, positive, reach
+
+Frame = str | int
+Problem = tuple[Model, Any, "Goal"]
+
+
+class IKSolution(eqx.Module):
+    """What `inverse_kinematics` found.
+
+    Attributes:
+        q: the configuration, within the limits of the joints if these are respected.
+        error: the largest distance of a frame from its position and the largest angle
+            from its rotation, in metres and radians; zero for what was not asked.
+        converged: whether both are within the tolerance.
+        steps: how many steps were taken.
+    """
+
+    q: Float[Array, " nq"]
+    error: Float[Array, "2"]
+    converged: Bool[Array, ""]
+    steps: Int[Array, ""]
+
+
+def inverse_kinematics(
+    model: Model,
+    q0: Float[Array, " nq"],
+    frame: Frame | Sequence[Frame],
+    position: Float[Array, "*frames 3"] | None = None,
+    rotation: Float[Array, "*frames 3 3"] | None = None,
+    *,
+    limits: bool = True,
+    tolerance: float | None = None,
+    max_steps: int = 200,
+    throw: bool = True,
+) -> IKSolution:
+    r"""A configuration in which a frame has a given position, rotation or both.
+
+    Levenberg and Marquardt's method for the tangent step d from q0, any joint type:
+
+    $$\min_d\; \|p(q) - p^*\|^2 + \tfrac12 \|R(q) - R^*\|_F^2
+      + \|\max(q_l - q, 0)\|^2 + \|\max(q - q_u, 0)\|^2,
+      \quad q = \mathrm{integrate}(q_0, d)$$
+
+    A metre weighs as much as a radian. All terms are smooth, and all vanish at a
+    solution. Which solution is found depends on q0; a minimum that is none is reported,
+    and another q0 may help. Derivatives are those of the implicit function theorem: the
+    least change of d that keeps the frame in place, also where the arm is redundant or
+    singular. `error`, `converged` and `steps` have none.
+
+    Args:
+        frame: name of a frame, name or index of a body, or several of them; then
+            `position` and `rotation` have a row for each.
+        position: of the frame's origin, in the world.
+        rotation: matrix that turns components in the frame to the world.
+        limits: whether q stays between `model.lower` and `model.upper`.
+        tolerance: largest error in metres and radians; 1e-9 (float32: 1e-5) by default.
+        throw: whether a failure raises; otherwise it is `converged`.
+
+    Raises:
+        ValueError: no such frame, wrong shapes, neither position nor rotation, or a
+            matrix that is no rotation.
+        RuntimeError: the frame did not get there within the tolerance.
+    """
+    frames, lead = _frames(model, frame)
+    if position is None and rotation is None:
+        raise ValueError(
+            "position and rotation are None, expected one of them or both."
+        )
+    model, q0, position, rotation = inputs(
+        model,
+        q0=(q0, (model.nq,)),
+        position=(position, (*lead, 3)),
+        rotation=(rotation, (*lead, 3, 3)),
+    )
+    if rotation is not None:
+        check_rotation("rotation", rotation)
+    if tolerance is None:
+        tolerance = 1e-9 if q0.dtype == jnp.float64 else 1e-5
+    bound = positive("tolerance", tolerance, q0.dtype)
+    if max_steps < 1:
+        raise ValueError(f"max_steps is {max_steps}, expected a positive number.")
+    goal = Goal(frames, position, rotation)
+    found = _solve(model, q0, goal, bound, limits, max_steps)
+    if not throw:
+        return found
+    return reach(
+        found,
+        found.converged,
+        f"inverse_kinematics: {_listed(frames)} of model {model.name!r} stayed "
+        "{:.3g} m and {:.3g} rad away: out of reach, beyond the limits of the joints, "
+        "or a minimum on the way; start from another q0 (throw=False returns what was "
+        "found).",
+        *found.error,
+    )
+
+
+class Goal(eqx.Module):
+    """Where some frames are to stand; fields may be None."""
+
+    frames: tuple[Frame, ...] = eqx.field(static=True)
+    position: Float[Array, "*frames 3"] | None
+    rotation: Float[Array, "*frames 3 3"] | None
+
+    def differences(self, model: Model, q: Any) -> tuple[Any, Any]:
+        """Rows of p - p* and of the columns of R - R* divided by the root of two.
+
+        For small angles the length of the latter is the angle. Zero for what is None.
+        """
+        at = frame_pose(model, q, self.frames)
+        p = R = jnp.zeros((1, 3), q.dtype)
+        if self.position is not None:
+            p = at.p - self.position.reshape(-1, 3)
+        if self.rotation is not None:
+            R = (at.R - self.rotation.reshape(-1, 3, 3)).reshape(-1, 9) / jnp.sqrt(2)
+        return p, R.astype(q.dtype)
+
+    def error(self, model: Model, q: Any) -> Float[Array, "2"]:
+        """The largest distance and the largest angle; without derivatives."""
+        p, R = self.differences(*jax.lax.stop_gradient((model, q)))
+        distance = jnp.sqrt((p**2).sum(axis=-1)).max()
+        half = jnp.sqrt((R**2).sum(axis=-1)).max() / 2
+        angle = 2 * jnp.arcsin(jnp.minimum(half, 1))
+        return jax.lax.stop_gradient(jnp.stack([distance, angle]))
+
+
+def frame_pose(model: Model, q: Any, frames: tuple[Frame, ...]) -> Poses:
+    """The poses of frames or bodies in the world."""
+    bodies = forward_kinematics(model, q)
+    R, p = [], []
+    for frame in frames:
+        if frame in model.frame_names:
+            k = model.frame_names.index(str(frame))
+            i = model.frame_bodies[k]
+            R.append(bodies.R[i] @ model.frame_R[k])
+            p.append(bodies.p[i] + bodies.R[i] @ model.frame_p[k])
+        else:
+            i = model.body(frame)
+            R.append(bodies.R[i])
+            p.append(bodies.p[i])
+    return Poses(jnp.stack(R), jnp.stack(p))
+
+
+def check_frame(model: Model, frame: Frame) -> Frame:
+    """A frame or body that moves.
+
+    Raises:
+        ValueError: there is none of that name, or it is fixed to the world.
+    """
+    if frame in model.frame_names:
+        if model.frame_bodies[model.frame_names.index(str(frame))] < 0:
+            raise ValueError(
+                f"frame {frame!r} is fixed to the world: it does not move."
+            )
+        return frame
+    if isinstance(frame, str) and frame not in model.names:
+        names = ", ".join([*model.frame_names, *model.names])
+        raise ValueError(
+            f"model {model.name!r} has no frame or body {frame!r}, expected one of: "
+            f"{names}."
+        )
+    return model.body(frame)
+
+
+def _listed(frames: tuple[Frame, ...]) -> str:
+    return ", ".join(map(repr, frames))
+
+
+def _frames(model: Model, frame: Any) -> tuple[tuple[Frame, ...], tuple[int, ...]]:
+    """All frames that are meant, and the leading axis of arrays with a row for each."""
+    if isinstance(frame, list | tuple):
+        if not frame:
+            raise ValueError("frame is empty, expected one frame or more.")
+        return tuple(check_frame(model, f) for f in frame), (len(frame),)
+    return (check_frame(model, frame),), ()
+
+
+@partial(jax.jit, static_argnames=("limits", "max_steps"), inline=True)
+def _solve(
+    model: Model, q0: Any, goal: Goal, tolerance: Any, limits: bool, max_steps: int
+) -> IKSolution:
+    d, steps = _step_to(limits, max_steps, (model, q0, goal))
+    q = integrate(model, q0, d)
+    q = within(model, q) if limits else q
+    error = goal.error(model, q)
+    return IKSolution(q, error, (error <= tolerance).all(), steps)
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(0, 1))
+def _step_to(limits: bool, max_steps: int, problem: Problem) -> tuple[Any, Any]:
+    """The tangent step from q0 to a minimum, and how many steps led there."""
+    own = problem[1].dtype
+    dtype = jnp.result_type(float)  # the only one in which the solver's numbers agree
+    problem = jax.tree.map(lambda x: x.astype(dtype), problem)
+    accuracy = float(jnp.finfo(dtype).eps) ** 0.75
+    found = optimistix.least_squares(
+        lambda d, problem: _residual(limits, d, problem),
+        optimistix.LevenbergMarquardt(rtol=accuracy, atol=accuracy),
+        jnp.zeros(problem[0].nv, dtype),
+        problem,
+        max_steps=max_steps,
+        throw=False,
+    )
+    return found.value.astype(own), found.stats["num_steps"]
+
+
+@_step_to.defjvp
+def _(limits: bool, max_steps: int, primals: Any, tangents: Any) -> Any:
+    """The least change of the step that keeps the residual as it is."""
+    d, steps = _step_to(limits, max_steps, *primals)
+    J = jax.jacfwd(lambda d: _residual(limits, d, *primals))(d)
+    rate = jax.jvp(lambda x: _residual(limits, d, x), primals, tangents)[1]
+    zero = np.zeros((), jax.dtypes.float0)
+    return (d, steps), (-jnp.linalg.pinv(J) @ rate, zero)
+
+
+def _residual(limits: bool, d: Any, problem: Problem) -> Any:
+    """The numbers of which the sum of squares is to vanish."""
+    model, q0, goal = problem
+    q = integrate(model, q0, d)
+    rows = [x.reshape(-1) for x in goal.differences(model, q)]
+    return jnp.concatenate([*rows, q - within(model, q)] if limits else rows)
+
+
+def within(model: Model, q: Any) -> Any:
+    """The nearest q within the limits of the joints."""
+    q = jnp.where(q < model.lower, model.lower, q)
+    return jnp.where(q > model.upper, model.upper, q)
