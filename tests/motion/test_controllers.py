@@ -90,8 +90,8 @@ def closed_loop(model, law, q, qd, dt, count):
 @pytest.mark.slow
 def test_pd_gravity_reaches_its_target():
     model, target = jd.robots.gripper(), jnp.array([0.5, -0.3, 0.8, 1.0])
-    law = motion.pd_gravity(model, target, 0.5, jnp.full(4, 0.1))
-    q, qd = closed_loop(model, law, jnp.zeros(4), jnp.zeros(4), 1e-3, 4000)
+    law = motion.pd_gravity(model, target, 0.5, jnp.array([0.1, 0.03, 0.01, 0.03]))
+    q, qd = closed_loop(model, law, jnp.zeros(4), jnp.zeros(4), 2e-4, 20_000)
     np.testing.assert_allclose(q, target, atol=1e-5)
     np.testing.assert_allclose(qd, np.zeros(4), atol=1e-4)
 
