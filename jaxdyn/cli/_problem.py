@@ -16,7 +16,7 @@ from jaxdyn.algorithms import forward_kinematics, frame_poses, neutral
 from jaxdyn.cli import _settings as settings
 from jaxdyn.cli._robots import load, radian_rates, radians
 from jaxdyn.model import Model
-from jaxdyn.simulate import joint_limit_event
+from jaxdyn.simulate import adaptive_steps, joint_limit_event
 
 ROWS = 501  # unless the settings say otherwise
 
@@ -47,7 +47,7 @@ def prepare(config: settings.Simulation, folder: Path) -> Problem:
     motion = _motion(config, numbers)
     q0, qd0 = _start(config.start, numbers, motion)
     ts = _times(config.time, model, motion)
-    options = _solver(config.solver, model, ts) | {
+    options = _solver(config.solver, ts) | {
         "torque": _torque(config.control, numbers, motion),
         "f_ext": _wrenches(config.external, model),
     }
@@ -237,7 +237,7 @@ def _wrenches(given: list[settings.External], model: Model) -> Any:
     return jnp.asarray(wrenches, model.dtype)
 
 
-def _solver(given: settings.Solver, model: Model, ts: Any) -> dict[str, Any]:
+def _solver(given: settings.Solver, ts: Any) -> dict[str, Any]:
     solver = getattr(diffrax, given.name)()
     options = dict(method=given.method, solver=solver, max_steps=given.max_steps)
     if given.step is not None:
@@ -250,11 +250,7 @@ def _solver(given: settings.Solver, model: Model, ts: Any) -> dict[str, Any]:
         return options | dict(stepsize_controller=controller, dt0=given.step)
     if not isinstance(solver, diffrax.AbstractAdaptiveSolver):
         raise ValueError(f"solver.name is {given.name!r}, which wants solver.step.")
-    is_double = model.dtype == np.float64
-    rtol = given.rtol or (1e-8 if is_double else 1e-5)
-    atol = given.atol or (1e-10 if is_double else 1e-6)
-    shortest = float(ts[-1]) * np.finfo(model.dtype).eps
-    controller = diffrax.PIDController(rtol=rtol, atol=atol, dtmin=shortest)
+    controller = adaptive_steps(ts, given.rtol, given.atol)
     return options | dict(stepsize_controller=controller)
 
 

@@ -5,6 +5,7 @@ from jaxdyn.simulate._events import joint_limit_event as joint_limit_event
 from jaxdyn.simulate._power import PowerBalance as PowerBalance
 from jaxdyn.simulate._power import power_balance as power_balance
 from jaxdyn.simulate._rollout import rollout as rollout
+from jaxdyn.simulate._simulate import adaptive_steps as adaptive_steps
 from jaxdyn.simulate._simulate import simulate as simulate
 from jaxdyn.simulate._trajectory import Outcome as Outcome
 from jaxdyn.simulate._trajectory import State as State

@@ -205,12 +205,21 @@ def _controller(given: Any, ts: Any, dt0: float | None) -> Any:
         raise ValueError(
             "dt0 is None, expected the length of the steps, for ConstantStepSize."
         )
-    if given is not None:
-        return given
+    return adaptive_steps(ts) if given is None else given
+
+
+def adaptive_steps(
+    ts: Float[Array, " times"], rtol: float | None = None, atol: float | None = None
+) -> diffrax.PIDController:
+    """The controller that `simulate` uses by default.
+
+    Steps that rounding would swallow are a failure, as where forces are not numbers.
+    """
     is_double = ts.dtype == jnp.float64
-    rtol, atol = (1e-8, 1e-10) if is_double else (1e-5, 1e-6)
-    span = jnp.abs(ts).max() * jnp.finfo(ts.dtype).eps
-    return diffrax.PIDController(rtol, atol, dtmin=span, force_dtmin=False)
+    rtol = rtol or (1e-8 if is_double else 1e-5)
+    atol = atol or (1e-10 if is_double else 1e-6)
+    shortest = jnp.abs(ts).max() * jnp.finfo(ts.dtype).eps
+    return diffrax.PIDController(rtol, atol, dtmin=shortest, force_dtmin=False)
 
 
 def _meter(given: diffrax.AbstractProgressMeter | bool) -> Any:

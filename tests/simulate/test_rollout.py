@@ -76,9 +76,9 @@ def test_midpoint_steps_take_stiff_joints_and_say_where_they_fail():
 
 
 def test_gradients_of_all_integrators_are_differences(rng):
-    model = jd.robots.gripper()
+    model = jd.robots.chain(2)
     q, qd, tau = random_state(model, rng)
-    dq = jnp.asarray(rng.normal(size=4))
+    dq = jnp.asarray(rng.normal(size=2))
 
     for integrator in ("rk4", "implicit_midpoint"):
 
