@@ -202,8 +202,8 @@ def verdicts(
             else "not reproducible",
             f"{slower:.2f} times as long here: {1e6 * ours['articulated']:.0f} against "
             f"{1e6 * ours['denoc']:.0f} µs for one evaluation. The printed counts "
-            "of multiplications (Table 4) are 199 n against 135 n; here both recursions "
-            "are in world axes and eliminate alike.",
+            "of multiplications (Table 4) are 199 n against 135 n; here both are in "
+            "world axes and eliminate alike.",
         ),
     ]
 
