@@ -1,4 +1,5 @@
 import _thread
+import signal
 import threading
 
 import pytest
@@ -13,12 +14,20 @@ def test_results_and_errors_come_back():
     assert not is_working()
 
 
-def test_ctrl_c_is_heard_while_the_work_goes_on():
+@pytest.fixture
+def ctrl_c():
+    """Ctrl-C as in a terminal: workers of pytest-xdist ignore it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_ctrl_c_is_heard_while_the_work_goes_on(ctrl_c):
     started, may_end = threading.Event(), threading.Event()
 
     def work():
         started.set()
-        may_end.wait()
+        may_end.wait(timeout=60)
 
     def interrupt():
         started.wait()
