@@ -146,7 +146,8 @@ def prismatic(data: Any, q: Any, b: Any, motion: Any) -> tuple[Vec3, ...]:
 
 def joint_counts(sizes: list[int]) -> dict[tuple[str, str], tuple[int, int]]:
     """M and A of each row of Algorithm 7.4.1 for one joint, given the rows before."""
-    rho, delta = map(Vec3.of, np.random.default_rng(0).normal(size=(2, 3)))
+    offsets = np.random.default_rng(0).normal(size=(2, 3))
+    rho, delta = map(Vec3.of, jnp.asarray(offsets))
     data = family("as given", 0)(3)[0], rho, delta
     arrays = np.ones(3), np.ones(3), np.ones((5, 3))
 

@@ -8,13 +8,12 @@ addition per joint for them.
 """
 
 import json
-import tomllib
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jax
-import matplotlib.pyplot as plt
+import matplotlib.figure
 import numpy as np
 from counted_methods import (
     FORWARD,
@@ -31,8 +30,59 @@ from counted_methods import (
 )
 
 from jaxdyn.analysis import Polynomial, operation_polynomials
+from jaxdyn.cli import main
+from jaxdyn.io import Figure, Report, Table, Verdict
 
-ROOT = Path(__file__).parents[1]
+
+@dataclass(frozen=True)
+class Claim:
+    """Which of our counts belongs to one in print, and why they differ."""
+
+    source: str
+    item: str
+    ours: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Config:
+    """The counts in print, and the numbers of links at which ours are taken."""
+
+    published: Path
+    sizes: list[int]
+    shown: list[int]
+    plotted: tuple[int, int]
+    robots: list[str]
+    claims: list[Claim]
+
+
+def run(config: Config, folder: Path) -> Report:
+    """Counts, and compares with what is printed."""
+    published = json.loads(config.published.read_text(encoding="utf-8"))
+    ours, rows = our_counts(config.sizes), in_print(published["table"])
+    verdicts = [verdict(row, ours, config.claims) for row in rows]
+    verdicts += joint_verdicts(published["table"], joint_counts(config.sizes))
+    verdicts += mohan_verdicts(published["mohan_saha_steps"], rows)
+    tables = [table(quantity, [*ours, *rows], config.shown) for quantity in QUANTITIES]
+    head = ["robot", INVERSE, SOLVE, INERTIA]
+    own = [own_counts(robot) for robot in config.robots]
+    tables.append(Table("Single robots, with their own zeros", head, own))
+    plot([*ours, *rows], config.plotted, folder / "counts.png")
+    mine, dense = (r for r in ours if r.quantity == SOLVE and "regrouped" in r.name)
+    less = f"Of our own counts, {mine.name} has fewer M than {dense.name} from n = "
+    return Report(
+        "operation_counts",
+        "Operation counts",
+        "\n".join((__doc__ or "").splitlines()[2:])
+        + f"\n{less}{crossing(mine, dense, 'M')} on.",
+        tables,
+        [
+            Figure(
+                "counts.png", "Multiplications against the number of links, ours thick"
+            )
+        ],
+        verdicts,
+    )
 
 
 @dataclass(frozen=True)
@@ -89,25 +139,26 @@ def in_print(table: list[dict]) -> list[Row]:
     return rows
 
 
-def verdict(row: Row, ours: list[Row], claims: list[dict]) -> str:
-    """One line on a published count."""
+def verdict(row: Row, ours: list[Row], claims: list[Claim]) -> Verdict:
+    """What becomes of a published count."""
     ours = [r for r in ours if r.quantity == row.quantity]
     claim = next(
-        (c for c in claims if (c["source"], c["item"]) == (row.source, row.name)), None
+        (c for c in claims if (c.source, c.item) == (row.source, row.name)), None
     )
     if claim is None:
         degree = 4 if row.M is None else len(row.M.coefficients)
         ours = [r for r in ours if "slender" not in r.name]
         mine = min((r for r in ours if len(r.M.coefficients) <= degree), key=_at_six)
-        finding = "**not reproducible**: quoted without its steps"
+        finding, why = "not reproducible", "quoted without its steps"
     else:
-        (mine,) = (r for r in ours if r.name == claim["ours"])
-        finding = f"**reproduced in a different form**: {claim['why']}"
+        (mine,) = (r for r in ours if r.name == claim.ours)
+        finding, why = "reproduced in a different form", claim.why
     if (mine.M, mine.A) == (row.M, row.A):
-        finding = "**reproduced**"
-    line = f"{row.source}, {row.name}: {row}. {finding}. Ours ({mine.name}): {mine}, "
+        finding, why = "reproduced", "the same polynomials"
+    words = f"{mine.name}: {mine}, {_difference(mine, row)} at n = 6; {why}."
     note = f" Note: {row.note}." if row.note else ""
-    return f"{line}{_difference(mine, row)} at n = 6.{_arithmetic(row)}{note}"
+    claimed = f"{row.name}: {row}"
+    return Verdict(row.source, claimed, finding, f"{words}{_arithmetic(row)}{note}")
 
 
 def _difference(mine: Row, row: Row) -> str:
@@ -133,26 +184,27 @@ def _arithmetic(row: Row) -> str:
     return "".join(wrong)
 
 
-def joint_verdicts(table: list[dict], found: dict) -> list[str]:
-    """One line on each row of Algorithm 7.4.1."""
+def joint_verdicts(table: list[dict], found: dict) -> list[Verdict]:
+    """What becomes of each row of Algorithm 7.4.1."""
     why = {
-        "Q_i": "no matrix is formed",
-        "c_i": "delta is constant, its turn about x too",
+        "Q_i": "; no matrix is formed",
+        "c_i": "; delta is constant, its turn about x too",
     }
-    lines = []
+    verdicts = []
     for given in (g for g in table if "per joint" in g["table"]):
         kind = "revolute" if "revolute" in given["table"] else "prismatic"
         printed = tuple(int(given[k]["0"]) for k in ("multiplications", "additions"))
         item, mine = given["item"], found[kind, given["item"]]
-        finding = "**reproduced**"
+        claim = "{} joint, {}: {}M {}A".format(kind, item, *printed)
+        ours = "{}M {}A".format(*mine)
+        finding = "reproduced"
         if mine != printed:
-            finding = f"**reproduced in a different form**: {why[item]}"
-        numbers = "{}M {}A. {}. Ours: {}M {}A.".format(*printed, finding, *mine)
-        lines.append(f"{given['source']}, {kind} joint, {item}: {numbers}")
-    return lines
+            finding, ours = "reproduced in a different form", f"{ours}{why[item]}"
+        verdicts.append(Verdict(given["source"], claim, finding, f"{ours}."))
+    return verdicts
 
 
-def mohan_verdicts(steps: list[dict], rows: list[Row], ours: list[Row]) -> list[str]:
+def mohan_verdicts(steps: list[dict], rows: list[Row]) -> list[Verdict]:
     """Whether the steps add to the total, and where linear counts fall below cubic."""
     times = {"n": {1: 1}, "n-1": {1: 1, 0: -1}, "1": {0: 1}}
     sums = []
@@ -160,85 +212,56 @@ def mohan_verdicts(steps: list[dict], rows: list[Row], ours: list[Row]) -> list[
         parts = (Polynomial.of(times[s["times"]]) * s[kind] for s in steps)
         sums.append(sum(parts, Polynomial(())))
     *linear, cubic = (r for r in rows if r.source.startswith("Mohan"))
-    finding = "reproduced" if sums == [linear[0].M, linear[0].A] else "not reproducible"
-    lines = [
-        f"Mohan & Saha 2007, sum of the steps: **{finding}**, {sums[0]}, {sums[1]}."
-    ]
+    claims = [("the steps add to the printed sum", sums == [linear[0].M, linear[0].A])]
+    ours = ["they add to ({})M ({})A.".format(*sums)]
     for row in linear:
         both = [int(n) for n in row.stated]
-        found = [
-            _crossing(row, cubic, "M"),
-            max(_crossing(row, cubic, k) for k in "MA"),
-        ]
-        finding = "reproduced" if found == both else "not reproducible"
-        lines.append(
-            f"{row.source}, {row.name}, fewer M than Walker & Orin from n = {both[0]} "
-            f"on and fewer M and A from {both[1]} on: **{finding}**, the polynomials "
-            f"give {found[0]} and {found[1]}."
+        found = [crossing(row, cubic, "M"), max(crossing(row, cubic, k) for k in "MA")]
+        claim = (
+            "{}: fewer M than Walker & Orin from n = {} on, fewer M and A from {} on"
         )
-    mine, dense = (r for r in ours if r.quantity == SOLVE and "regrouped" in r.name)
-    n = _crossing(mine, dense, "M")
-    return [*lines, f"Ours, {mine.name}: fewer M than {dense.name} from n = {n} on."]
+        claims.append((claim.format(row.name, *both), found == both))
+        ours.append("the polynomials give {} and {}.".format(*found))
+    words = {True: "reproduced", False: "not reproducible"}
+    return [
+        Verdict(cubic.source, claim, words[holds], text)
+        for (claim, holds), text in zip(claims, ours, strict=True)
+    ]
 
 
-def _crossing(linear: Row, cubic: Row, kind: str) -> int:
+def crossing(linear: Row, cubic: Row, kind: str) -> int:
+    """The number of links, from three, at which the first count falls below."""
     small, large = getattr(linear, kind), getattr(cubic, kind)
     return next(n for n in range(3, 99) if small(n) < large(n))
 
 
-def table(quantity: str, rows: list[Row], shown: list[int]) -> list[str]:
-    """All counts of one quantity, fewest M at n = 6 first, as Markdown."""
-    head = ["count", "M", "A", *(f"M, A at n = {n}" for n in shown)]
-    lines = [f"## {quantity[0].upper()}{quantity[1:]}", ""]
-    lines += [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
+def table(quantity: str, rows: list[Row], shown: list[int]) -> Table:
+    """All counts of one quantity, fewest M at n = 6 first."""
+    lines = []
     for row in sorted((r for r in rows if r.quantity == quantity), key=_at_six):
-        name = f"{row.source}: {row.name.split(', ', 1)[-1]}"
-        name = f"**ours: {row.name}**" if row.source == "ours" else name
-        cells = [name, str(row.M or ""), str(row.A or "")]
-        cells += ["{}, {}".format(*row.at(n)).strip(", ") for n in shown]
-        lines.append(f"| {' | '.join(cells)} |")
-    return [*lines, ""]
+        name = row.name if row.source == "ours" else row.name.split(", ", 1)[-1]
+        at = ["{}, {}".format(*row.at(n)).strip(", ") for n in shown]
+        lines.append([f"{row.source}: {name}", row.M or "", row.A or "", *at])
+    head = ["count", "M", "A", *(f"M, A at n = {n}" for n in shown)]
+    return Table(f"{quantity[0].upper()}{quantity[1:]}", head, lines)
 
 
-def plot(rows: list[Row], span: list[int], path: Path) -> None:
+def plot(rows: list[Row], span: tuple[int, int], path: Path) -> None:
     """Multiplications against the number of links, ours thick."""
-    figure, axes = plt.subplots(1, 3, figsize=(18, 6), layout="constrained")
+    figure = matplotlib.figure.Figure(figsize=(16, 9), layout="constrained")
     n = np.arange(span[0], span[1] + 1)
-    for axis, quantity in zip(axes, (INVERSE, SOLVE, INERTIA), strict=True):
+    quantities = INVERSE, SOLVE, INERTIA
+    for axes, quantity in zip(figure.subplots(1, 3), quantities, strict=True):
+        shared = quantity.split(",")[0]
         for row in (r for r in rows if r.quantity == quantity and r.M is not None):
             width, style = (2.5, "-") if row.source == "ours" else (0.8, "--")
-            label = f"{row.source}: {row.name.removeprefix(f'{quantity}, ')}"
+            label = f"{row.source}: {row.name.removeprefix(f'{shared}, ')}"
             values = [float(row.M(int(k))) for k in n]
-            axis.plot(n, values, style, linewidth=width, label=label)
-        axis.set(title=quantity, xlabel="links n", ylabel="multiplications")
-        axis.legend(fontsize=6)
-    figure.savefig(path, dpi=150)
-    plt.close(figure)
-
-
-def main() -> None:
-    """Counts, compares, writes the table and the figure."""
-    jax.config.update("jax_enable_x64", True)
-    plt.switch_backend("Agg")
-    config = tomllib.loads((ROOT / "configs/operation_counts.toml").read_text())
-    published = json.loads((ROOT / config["published"]).read_text())
-    ours, rows = our_counts(config["sizes"]), in_print(published["table"])
-    lines = ["# Operation counts", "", *(__doc__ or "").splitlines()[2:], ""]
-    for quantity in QUANTITIES:
-        lines += table(quantity, [*ours, *rows], config["shown"])
-    lines += ["## Single robots, with their own zeros", ""]
-    lines += [f"| robot | {INVERSE} | {SOLVE} | {INERTIA} |", "|---|---|---|---|"]
-    lines += [f"| {' | '.join(own_counts(r))} |" for r in config["robots"]]
-    verdicts = [verdict(row, ours, config["claims"]) for row in rows]
-    verdicts += joint_verdicts(published["table"], joint_counts(config["sizes"]))
-    verdicts += mohan_verdicts(published["mohan_saha_steps"], rows, ours)
-    lines += ["", "## Verdicts", "", *(f"- {line}" for line in verdicts)]
-    results = ROOT / config["results"]
-    results.mkdir(parents=True, exist_ok=True)
-    (results / "table.md").write_text("\n".join(lines) + "\n")
-    plot([*ours, *rows], config["plotted"], results / "counts.png")
-    print("\n".join(lines))
+            axes.loglog(n, values, style, linewidth=width, label=label)
+        axes.set(title=quantity, xlabel="links n", ylabel="multiplications")
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), fontsize="small")
+    figure.savefig(path, dpi=100)
 
 
 if __name__ == "__main__":
-    main()
+    raise SystemExit(main(["reproduce", "operation_counts", *sys.argv[1:]]))
