@@ -86,7 +86,7 @@ FUNCTIONS = {  # name: (function of model and arrays, the arrays by name)
     **{
         f"rollout_by_{integrator}": (
             lambda m, q, qd, tau, integrator=integrator: jd.rollout(
-                m, q, qd, tau[None], 1e-3, integrator=integrator
+                m, q, qd, jnp.stack([tau, -tau]), 1e-3, integrator=integrator
             ),
             "q qd tau",
         )

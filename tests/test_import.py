@@ -17,10 +17,10 @@ def test_importing_jaxdyn_prints_nothing_and_changes_no_configuration():
     assert result.stdout == result.stderr == ""
 
 
-def test_importing_jaxdyn_loads_no_plots_or_solvers():
+def test_importing_jaxdyn_loads_no_plots_or_servers():
     run(
         "import sys, jaxdyn\n"
-        "loaded = {'matplotlib', 'diffrax', 'optax'} & set(sys.modules)\n"
+        "loaded = {'matplotlib', 'plotly', 'viser', 'optax'} & set(sys.modules)\n"
         "assert not loaded, loaded"
     )
 
