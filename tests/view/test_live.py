@@ -7,8 +7,6 @@ import pytest
 import jaxdyn as jd
 from jaxdyn.view import serve
 
-pytest.importorskip("viser")
-
 
 @pytest.fixture
 def show():
