@@ -13,8 +13,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from gripper_figures import plot_falls, plot_poses, plot_torques
-from gripper_motions import (
+
+import jaxdyn as jd
+from jaxdyn.cli import main
+from jaxdyn.io import Figure, Report, Table, Verdict
+from parts.gripper_figures import plot_falls, plot_poses, plot_torques
+from parts.gripper_motions import (
     JOINTS,
     METHODS,
     READINGS,
@@ -27,10 +31,6 @@ from gripper_motions import (
     readings,
     torques,
 )
-
-import jaxdyn as jd
-from jaxdyn.cli import main
-from jaxdyn.io import Figure, Report, Table, Verdict
 
 
 @dataclass(frozen=True)

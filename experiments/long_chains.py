@@ -26,9 +26,14 @@ from typing import Any, NamedTuple
 
 import matplotlib.figure
 import numpy as np
-from chain_claims import Found, Measured, claims, order, ratio
-from fifty_digits import chain_dynamics
-from timed_programs import (
+
+import jaxdyn as jd
+from jaxdyn.analysis import Polynomial, operation_polynomials
+from jaxdyn.cli import main
+from jaxdyn.io import Figure, Report, Table
+from parts.chain_claims import Found, Measured, claims, order, ratio
+from parts.fifty_digits import chain_dynamics
+from parts.timed_programs import (
     HAS_ONE_THREAD,
     INVERSE,
     QUICK,
@@ -36,11 +41,6 @@ from timed_programs import (
     programs,
     timed,
 )
-
-import jaxdyn as jd
-from jaxdyn.analysis import Polynomial, operation_polynomials
-from jaxdyn.cli import main
-from jaxdyn.io import Figure, Report, Table
 
 METHODS = ("denoc", "articulated", "composite", "gibbs_appell", "noc", INVERSE)
 THREADS = {

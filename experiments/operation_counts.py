@@ -15,7 +15,11 @@ from typing import Any
 
 import matplotlib.figure
 import numpy as np
-from counted_methods import (
+
+from jaxdyn.analysis import Polynomial, operation_polynomials
+from jaxdyn.cli import main
+from jaxdyn.io import Figure, Report, Table, Verdict
+from parts.counted_methods import (
     FORWARD,
     INERTIA,
     INVERSE,
@@ -28,10 +32,6 @@ from counted_methods import (
     loads,
     own_counts,
 )
-
-from jaxdyn.analysis import Polynomial, operation_polynomials
-from jaxdyn.cli import main
-from jaxdyn.io import Figure, Report, Table, Verdict
 
 
 @dataclass(frozen=True)

@@ -10,10 +10,14 @@ from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
-import puma_denoc_plots as plots
-from open_loop import step_control
-from puma_denoc_verdicts import Results, misses, recursive, spread, verdicts
-from puma_forced import (
+
+import jaxdyn as jd
+import parts.puma_denoc_plots as plots
+from jaxdyn.cli import main
+from jaxdyn.io import Report, Table
+from parts.open_loop import step_control
+from parts.puma_denoc_verdicts import Results, misses, recursive, spread, verdicts
+from parts.puma_forced import (
     Case,
     Forced,
     Growth,
@@ -28,11 +32,7 @@ from puma_forced import (
     study,
     timing,
 )
-from puma_forced import Config as Config
-
-import jaxdyn as jd
-from jaxdyn.cli import main
-from jaxdyn.io import Report, Table
+from parts.puma_forced import Config as Config
 
 
 def run(config: Config, folder: Path) -> Report:

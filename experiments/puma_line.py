@@ -11,8 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import puma_line_plots as plots
-from line_motion import (
+
+import parts.puma_line_plots as plots
+from jaxdyn.cli import main
+from jaxdyn.io import Report, Table
+from parts.line_motion import (
     TORQUES,
     Speed,
     intervals,
@@ -22,12 +25,9 @@ from line_motion import (
     restarted,
     simulate,
 )
-from line_motion import Config as Config
-from open_loop import evaluations, median_times
-from puma_line_verdicts import SHORT, STEPPINGS, Case, means, verdicts
-
-from jaxdyn.cli import main
-from jaxdyn.io import Report, Table
+from parts.line_motion import Config as Config
+from parts.open_loop import evaluations, median_times
+from parts.puma_line_verdicts import SHORT, STEPPINGS, Case, means, verdicts
 
 
 def run(config: Config, folder: Path) -> Report:

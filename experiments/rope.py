@@ -12,13 +12,13 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
-from rope_falls import Fallen, Times, fall, timed
-from rope_figures import plot_energy, plot_plane, plot_space, plot_tips
 
 import jaxdyn as jd
 from jaxdyn.cli import main
 from jaxdyn.io import Figure, Report, Table, Verdict
 from jaxdyn.view import save_animation
+from parts.rope_falls import Fallen, Times, fall, timed
+from parts.rope_figures import plot_energy, plot_plane, plot_space, plot_tips
 
 RUNS = ("planar", "spatial")
 

@@ -16,13 +16,13 @@ import diffrax
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
-from tree_figures import plot_motion, plot_speeds, plot_tree
-from tree_recursion import as_printed, gyroscopic_part, mass_accelerations
 
 import jaxdyn as jd
 from jaxdyn.cli import main
 from jaxdyn.io import Figure, Report, Table, Verdict
 from jaxdyn.view import draw
+from parts.tree_figures import plot_motion, plot_speeds, plot_tree
+from parts.tree_recursion import as_printed, gyroscopic_part, mass_accelerations
 
 
 @dataclass(frozen=True)

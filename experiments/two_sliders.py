@@ -14,7 +14,11 @@ from typing import Any
 import jax.numpy as jnp
 import matplotlib.figure
 import numpy as np
-from two_sliders_steps import (
+
+import jaxdyn as jd
+from jaxdyn.cli import main
+from jaxdyn.io import Figure, Report, Table, Verdict
+from parts.two_sliders_steps import (
     Case,
     Solution,
     by_library,
@@ -25,10 +29,6 @@ from two_sliders_steps import (
     with_masses,
     with_multipliers,
 )
-
-import jaxdyn as jd
-from jaxdyn.cli import main
-from jaxdyn.io import Figure, Report, Table, Verdict
 
 INVERSE = ("newton_euler", "gibbs_appell", "denoc")
 FORWARD = ("denoc", "articulated", "composite", "gibbs_appell", "noc")

@@ -1,23 +1,10 @@
-import sys
-from pathlib import Path
-
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import gripper
 import jaxdyn as jd
-from jaxdyn.io import read_config
-
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "experiments"))
-
-import gripper  # noqa: E402
-import gripper_motions  # noqa: E402
-
-
-@pytest.fixture(scope="module")
-def config():
-    return read_config(ROOT / "configs/gripper.toml", gripper.Config)
+from parts import gripper_motions
 
 
 def test_settings_are_those_of_the_paper(config):

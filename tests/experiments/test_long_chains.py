@@ -1,6 +1,4 @@
-import sys
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 
 import jax.numpy as jnp
@@ -8,22 +6,10 @@ import numpy as np
 import pytest
 
 import jaxdyn as jd
+import long_chains
 from jaxdyn.analysis import Polynomial
-from jaxdyn.io import read_config
+from parts import chain_claims, fifty_digits, timed_programs
 from tests.reference import load, relative_error
-
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "experiments"))
-
-import chain_claims  # noqa: E402
-import fifty_digits  # noqa: E402
-import long_chains  # noqa: E402
-import timed_programs  # noqa: E402
-
-
-@pytest.fixture(scope="module")
-def config():
-    return read_config(ROOT / "configs/long_chains.toml", long_chains.Config)
 
 
 def measured(error=1e-7, seconds=2e-3):

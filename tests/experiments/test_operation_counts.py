@@ -1,23 +1,11 @@
 import json
-import sys
-from pathlib import Path
 
 import pytest
 
+import operation_counts
 from jaxdyn.analysis import Polynomial
-from jaxdyn.io import read_config
-
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "experiments"))
-
-import counted_methods  # noqa: E402
-import operation_counts  # noqa: E402
-from operation_counts import Claim, Row  # noqa: E402
-
-
-@pytest.fixture(scope="module")
-def config():
-    return read_config(ROOT / "configs/operation_counts.toml", operation_counts.Config)
+from operation_counts import Claim, Row
+from parts import counted_methods
 
 
 @pytest.fixture(scope="module")

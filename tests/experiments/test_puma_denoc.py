@@ -1,24 +1,11 @@
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxdyn.io import read_config
-
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "experiments"))
-
-import open_loop  # noqa: E402
-import puma_denoc  # noqa: E402
-import puma_forced  # noqa: E402
-
-
-@pytest.fixture(scope="module")
-def config():
-    return read_config(ROOT / "configs/puma_denoc.toml", puma_denoc.Config)
+import puma_denoc
+from parts import open_loop, puma_forced
 
 
 def test_transitions_of_a_constant_matrix_are_its_exponential():

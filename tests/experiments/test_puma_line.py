@@ -1,7 +1,5 @@
 import dataclasses
 import json
-import sys
-from pathlib import Path
 from types import SimpleNamespace
 
 import jax
@@ -9,19 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxdyn.io import read_config
-
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "experiments"))
-
-import line_motion  # noqa: E402
-import puma_line  # noqa: E402
-import puma_line_verdicts  # noqa: E402
-
-
-@pytest.fixture(scope="module")
-def config():
-    return read_config(ROOT / "configs/puma_line.toml", puma_line.Config)
+import puma_line
+from parts import line_motion, puma_line_verdicts
 
 
 def cubic(t):

@@ -1,23 +1,10 @@
-import sys
-from pathlib import Path
-
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import jaxdyn as jd
-from jaxdyn.io import read_config
-
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "experiments"))
-
-import rope  # noqa: E402
-import rope_falls  # noqa: E402
-
-
-@pytest.fixture(scope="module")
-def config():
-    return read_config(ROOT / "configs/rope.toml", rope.Config)
+import rope
+from parts import rope_falls
 
 
 def test_settings_are_those_of_the_paper(config):

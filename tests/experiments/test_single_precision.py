@@ -1,24 +1,12 @@
 import dataclasses
-import sys
-from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxdyn.io import read_config
-
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "experiments"))
-
-import single_precision  # noqa: E402
+import single_precision
 
 METHODS = ("denoc", "articulated", "composite", "gibbs_appell", "noc")
-
-
-@pytest.fixture(scope="module")
-def config():
-    return read_config(ROOT / "configs/single_precision.toml", single_precision.Config)
 
 
 def swing(**errors):

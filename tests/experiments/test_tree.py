@@ -1,24 +1,10 @@
-import sys
-from pathlib import Path
-
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import jaxdyn as jd
-from jaxdyn.io import read_config
-
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "experiments"))
-
-import tree  # noqa: E402
-import tree_figures  # noqa: E402
-import tree_recursion  # noqa: E402
-
-
-@pytest.fixture(scope="module")
-def config():
-    return read_config(ROOT / "configs/tree.toml", tree.Config)
+import tree
+from parts import tree_figures, tree_recursion
 
 
 def test_speeds_must_begin_at_rest(config):

@@ -1,21 +1,8 @@
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
-from jaxdyn.io import read_config
-
-ROOT = Path(__file__).parents[2]
-sys.path.insert(0, str(ROOT / "experiments"))
-
-import two_sliders  # noqa: E402
-import two_sliders_steps as steps  # noqa: E402
-
-
-@pytest.fixture(scope="module")
-def config():
-    return read_config(ROOT / "configs/two_sliders.toml", two_sliders.Config)
+import parts.two_sliders_steps as steps
+import two_sliders
 
 
 @pytest.fixture

@@ -6,11 +6,11 @@ from typing import Any
 import jax
 import matplotlib.figure
 import numpy as np
-from line_motion import Config, Line, errors
-from open_loop import carried
 
 import jaxdyn as jd
 from jaxdyn.io import Figure
+from parts.line_motion import Config, Line, errors
+from parts.open_loop import carried
 
 FAR = 0.08  # m: paths are drawn up to this distance from the line
 

@@ -5,9 +5,9 @@ from typing import Any
 
 import matplotlib.figure
 import numpy as np
-from puma_forced import Config, Forced, Growth
 
 from jaxdyn.io import Figure
+from parts.puma_forced import Config, Forced, Growth
 
 NAMES = {"denoc": "recursive (DeNOC)", "composite": "non-recursive (Cholesky)"}
 FLOOR = 1e-17

@@ -9,7 +9,10 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
-from open_loop import (
+
+import jaxdyn as jd
+from jaxdyn import motion
+from parts.open_loop import (
     carried,
     departures,
     growth,
@@ -18,9 +21,6 @@ from open_loop import (
     step_control,
     transitions,
 )
-
-import jaxdyn as jd
-from jaxdyn import motion
 
 
 @dataclass(frozen=True)

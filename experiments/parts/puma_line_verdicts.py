@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from line_motion import Config, Line, mean_errors
 
 import jaxdyn as jd
 from jaxdyn.io import Verdict
+from parts.line_motion import Config, Line, mean_errors
 
 SOURCE = "Mata et al. 2002"
 YES, PARTLY, NO = "reproduced", "reproduced in a different form", "not reproducible"

@@ -11,7 +11,10 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
-from open_loop import (
+
+import jaxdyn as jd
+from jaxdyn import motion
+from parts.open_loop import (
     carried,
     departures,
     evaluations,
@@ -20,9 +23,6 @@ from open_loop import (
     step_control,
     transitions,
 )
-
-import jaxdyn as jd
-from jaxdyn import motion
 
 TORQUES = ("exact", "linear", "held")
 Six = tuple[float, float, float, float, float, float]

@@ -5,9 +5,9 @@ from typing import Any
 
 import matplotlib.figure
 import numpy as np
-from gripper_motions import JOINTS, READINGS, Falls, Forces
 
 import jaxdyn as jd
+from parts.gripper_motions import JOINTS, READINGS, Falls, Forces
 
 
 def plot_torques(forces: list[Forces], path: Path) -> None:

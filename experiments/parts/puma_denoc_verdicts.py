@@ -4,10 +4,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from open_loop import departures
-from puma_forced import Config, Forced, Growth, leaving, leaving_predicted
 
 from jaxdyn.io import Verdict
+from parts.open_loop import departures
+from parts.puma_forced import Config, Forced, Growth, leaving, leaving_predicted
 
 SOURCE = "Mohan & Saha 2007"
 YES, PARTLY, NO = "reproduced", "reproduced in a different form", "not reproducible"
