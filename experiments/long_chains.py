@@ -3,9 +3,11 @@
 phi/psi chains ([Ghosal]) with 6 to 1000 joints, by every method of forward dynamics and
 by Newton-Euler inverse dynamics. All programs take turns; in a turn the fastest of a
 program's calls counts. Times are medians over the turns, ratios are medians of ratios
-within a turn, an order is the slope of log time against log n from 100 joints on. Of
-one state the time includes the call from Python, some ten microseconds, which is most
-of it on the shortest chains; of a batch it does not matter.
+within a turn, an observed order is the slope of log time against log n from 100 joints
+on. Of one state the time includes the call from Python, some ten microseconds, which is
+most of it on the shortest chains; of a batch it does not matter. Claims of an order in
+n are decided by the operations of the traced programs, exact polynomials in n, and not
+by times.
 
 Errors are the largest deviation from values with 50 digits, relative to the largest
 entry, over a helix and a coil. The values for 100, 300 and 1000 joints are stored; for
@@ -20,7 +22,6 @@ O(log n); there is none here yet, so that claim is not judged.
 import json
 import sys
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -38,6 +39,7 @@ from parts.timed_programs import (
     INVERSE,
     QUICK,
     Program,
+    method_of,
     programs,
     timed,
 )
@@ -80,7 +82,7 @@ def run(config: Config, folder: Path) -> Report:
     found, orders = measure(config), {}
     for name, times in (("one state", found.one), ("batch", found.many)):
         orders |= {(m, name): order(times, m, config.order_from) for m, _ in times}
-    counts = in_print(config.published)
+    counts, own = in_print(config.published), own_counts()
     plot_times(found, config.batch, folder / "times.png")
     plot_errors(found, folder / "errors.png")
     plot_counts(counts, folder / "counts.png")
@@ -90,7 +92,7 @@ def run(config: Config, folder: Path) -> Report:
         "long_chains",
         "Long chains: time and accuracy against the number of joints",
         f"{start}\n{check}\n\n{THREADS[HAS_ONE_THREAD]}",
-        tables(found, orders, config.batch),
+        [*tables(found, orders, config.batch), operations(own)],
         [
             Figure("times.png", "Time per state against the number of joints"),
             Figure("errors.png", "Relative error against the number of joints"),
@@ -98,7 +100,7 @@ def run(config: Config, folder: Path) -> Report:
                 "counts.png", "Operations by the formulas of [Shah] Table 4, Fig. 8"
             ),
         ],
-        claims(found, orders, counts, own_counts()),
+        claims(found, orders, counts, own),
     )
 
 
@@ -168,24 +170,31 @@ def in_print(path: Path) -> dict[str, Polynomial]:
         )
         + Polynomial.of(row["additions"])
         for row in table
-        if row["source"].startswith("Shah") and row["item"].startswith("forward")
+        if row["source"] == "[Shah]" and row["item"].startswith("forward")
     }
 
 
 def own_counts() -> dict[str, Polynomial]:
-    """M and A together of our recursive forward dynamics on these chains."""
+    """M and A together of our methods on these chains."""
     family = lambda n: (jd.robots.protein_chain("A" * (n // 2)), *np.ones((3, n)))  # noqa: E731
     counts = {}
-    for method in ("denoc", "articulated"):
-        function = partial(jd.forward_dynamics, method=method)
-        found = operation_polynomials(function, family, [6, 8, 10, 12])
+    for method in METHODS:
+        found = operation_polynomials(method_of(method), family, range(6, 18, 2))
         counts[method] = found.M + found.A
     return counts
 
 
+def operations(own: dict[str, Polynomial]) -> Table:
+    """What our methods count, exactly and in numbers."""
+    sizes = (6, 10, 100, 1000)
+    head = ["method", "M and A", *(f"n = {n}" for n in sizes)]
+    rows = [[m, str(p), *(int(p(n)) for n in sizes)] for m, p in own.items()]
+    return Table("Operations of our methods on these chains", head, rows)
+
+
 def tables(found: Measured, orders: dict, batch: int) -> list[Table]:
     """Times, ratios, orders and errors, a row for each number of joints."""
-    time = lambda t: f"{np.median(t) * 1e6:.3g}"  # noqa: E731
+    time = lambda t: _digits(np.median(t) * 1e6, 3)  # noqa: E731
     error = lambda x: x if np.isnan(x) else f"{x:.1e}"  # noqa: E731
     batches = f"a batch of {batch}"
     made = [
@@ -193,7 +202,7 @@ def tables(found: Measured, orders: dict, batch: int) -> list[Table]:
         _table(f"Microseconds per state of {batches}, float64", found.many, time),
     ]
     for name, times in (("one state", found.one), (batches, found.many)):
-        over = {key: f"{ratio(times, *key):.2g}" for key in times}
+        over = {key: _digits(ratio(times, *key), 2) for key in times}
         made.append(_table(f"Time over that of denoc, {name}", over, str))
     kinds = list(dict.fromkeys(kind for _, kind in orders))
     methods = list(dict.fromkeys(method for method, _ in orders))
@@ -215,6 +224,11 @@ def _table(caption: str, found: Found, shown: Any) -> Table:
             [n, *(shown(found[c]) if c in found else "left out" for c in cells)]
         )
     return Table(caption, ["n", *methods], rows)
+
+
+def _digits(x: float, count: int) -> str:
+    """Rounded to some digits, without a power of ten."""
+    return f"{float(f'{x:.{count}g}'):g}"
 
 
 def _order(slope: float | None) -> str:

@@ -96,6 +96,7 @@ class Row:
     A: Any
     stated: dict[str, list]
     note: str = ""
+    table: str = ""
 
     def at(self, n: int) -> list:
         """M and A at n links."""
@@ -130,12 +131,13 @@ def in_print(table: list[dict]) -> list[Row]:
         source, item = given["source"], given["item"]
         kind = next((q for q in QUANTITIES if item.startswith(q)), None)
         if item.startswith("forward"):  # [Mata] alone counts the bias
-            kind = FORWARD if source.startswith("Mata") else SOLVE
+            kind = FORWARD if source == "[Mata]" else SOLVE
         M, A = given["multiplications"], given["additions"]
         M, A = (None if p is None else Polynomial.of(p) for p in (M, A))
         stated, note = given.get("stated_at_n", {}), given.get("note", "")
         if kind is not None:
-            rows.append(Row(source, item, kind, M, A, stated, note))
+            place = given["table"]
+            rows.append(Row(source, item, kind, M, A, stated, note, place))
     return rows
 
 
@@ -158,7 +160,8 @@ def verdict(row: Row, ours: list[Row], claims: list[Claim]) -> Verdict:
     words = f"{mine.name}: {mine}, {_difference(mine, row)} at n = 6; {why}."
     note = f" Note: {row.note}." if row.note else ""
     claimed = f"{row.name}: {row}"
-    return Verdict(row.source, claimed, finding, f"{words}{_arithmetic(row)}{note}")
+    source = f"{row.source} {row.table}"
+    return Verdict(source, claimed, finding, f"{words}{_arithmetic(row)}{note}")
 
 
 def _difference(mine: Row, row: Row) -> str:
@@ -200,7 +203,8 @@ def joint_verdicts(table: list[dict], found: dict) -> list[Verdict]:
         finding = "reproduced"
         if mine != printed:
             finding, ours = "reproduced in a different form", f"{ours}{why[item]}"
-        verdicts.append(Verdict(given["source"], claim, finding, f"{ours}."))
+        source = f"{given['source']} Algorithm 7.4.1"
+        verdicts.append(Verdict(source, claim, finding, f"{ours}."))
     return verdicts
 
 
@@ -211,7 +215,7 @@ def mohan_verdicts(steps: list[dict], rows: list[Row]) -> list[Verdict]:
     for kind in ("multiplications_each", "additions_each"):
         parts = (Polynomial.of(times[s["times"]]) * s[kind] for s in steps)
         sums.append(sum(parts, Polynomial(())))
-    *linear, cubic = (r for r in rows if r.source.startswith("Mohan"))
+    *linear, cubic = (r for r in rows if r.source == "[Mohan]")
     claims = [("the steps add to the printed sum", sums == [linear[0].M, linear[0].A])]
     ours = ["they add to ({})M ({})A.".format(*sums)]
     for row in linear:
@@ -224,7 +228,7 @@ def mohan_verdicts(steps: list[dict], rows: list[Row]) -> list[Verdict]:
         ours.append("the polynomials give {} and {}.".format(*found))
     words = {True: "reproduced", False: "not reproducible"}
     return [
-        Verdict(cubic.source, claim, words[holds], text)
+        Verdict(f"{cubic.source} {cubic.table}", claim, words[holds], text)
         for (claim, holds), text in zip(claims, ours, strict=True)
     ]
 

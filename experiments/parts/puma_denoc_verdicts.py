@@ -9,7 +9,7 @@ from jaxdyn.io import Verdict
 from parts.open_loop import departures
 from parts.puma_forced import Config, Forced, Growth, leaving, leaving_predicted
 
-SOURCE = "Mohan & Saha 2007"
+SOURCE = "[Mohan]"
 YES, PARTLY, NO = "reproduced", "reproduced in a different form", "not reproducible"
 
 
@@ -80,7 +80,7 @@ def angle_verdicts(found: Results) -> list[Verdict]:
     names = "joints {}, {} and {}".format
     return [
         Verdict(
-            f"{SOURCE}, section 4.2, Fig. 5",
+            f"{SOURCE} section 4.2, Fig. 5",
             f"{names(*printed.deviating)} follow the desired motion up to "
             f"{printed.deviate_after} s and deviate then",
             YES if is_order and early.min() >= printed.deviate_after else NO,
@@ -89,7 +89,7 @@ def angle_verdicts(found: Results) -> list[Verdict]:
             f"{on_path:.0e} rad.",
         ),
         Verdict(
-            f"{SOURCE}, section 4.2, Fig. 5",
+            f"{SOURCE} section 4.2, Fig. 5",
             "joints 1, 2 and 4 match the desired motion exactly",
             YES if largest.max() < config.threshold else PARTLY if is_order else NO,
             f"they leave it last, at {late.min():.2f} to {late.max():.2f} s, are "
@@ -107,7 +107,7 @@ def cause_verdicts(found: Results) -> list[Verdict]:
     closed = float(np.abs(found.closed.error("q")).max())
     return [
         Verdict(
-            f"{SOURCE}, section 4.2",
+            f"{SOURCE} section 4.2",
             "the deviation is caused by a zero eigenvalue",
             NO if least > 0 else YES,
             f"the smallest eigenvalue of the inertia matrix along the motion is "
@@ -132,7 +132,7 @@ def duration_verdicts(found: Results) -> list[Verdict]:
     early = [np.abs(r.error("q")[r.ts <= text_time]).max() for r in found.pair.values()]
     return [
         Verdict(
-            f"{SOURCE}, Table 3",
+            f"{SOURCE} Table 3",
             f"the recursive method is right for {min(printed.recursive)} to "
             f"{max(printed.recursive)} s, the non-recursive one only for "
             f"{min(printed.nonrecursive)} to {latest} s",
@@ -143,7 +143,7 @@ def duration_verdicts(found: Results) -> list[Verdict]:
             f"{needed / unit:.0e} times the unit of rounding.",
         ),
         Verdict(
-            f"{SOURCE}, section 5, Fig. 6",
+            f"{SOURCE} section 5, Fig. 6",
             f"all joints are accurate up to {text_time} s by the "
             f"recursive method, up to about {printed.nonrecursive_in_text} s by the "
             "other",
@@ -164,14 +164,14 @@ def smooth_verdicts(found: Results) -> list[Verdict]:
     is_smooth = one >= printed.smooth_until - 0.1
     return [
         Verdict(
-            f"{SOURCE}, section 5, Fig. 7",
+            f"{SOURCE} section 5, Fig. 7",
             f"accelerations by the recursive method are smooth up to about "
             f"{printed.smooth_until} s",
             YES if is_smooth else NO,
             f"all are within {limit} rad/s² of the desired ones up to {one:.2f} s.",
         ),
         Verdict(
-            f"{SOURCE}, section 5, Fig. 7",
+            f"{SOURCE} section 5, Fig. 7",
             "for longer than by the non-recursive method",
             YES if one - two > 0.02 else NO,
             f"{two:.2f} s by the non-recursive method (joint 3: {joint3[0]:.4f} and "
@@ -190,7 +190,7 @@ def power_verdicts(found: Results) -> list[Verdict]:
     one, two = times.values()
     return [
         Verdict(
-            f"{SOURCE}, section 5, Fig. 8",
+            f"{SOURCE} section 5, Fig. 8",
             "the simulated power deviates from the desired one",
             YES if one < found.config.until else NO,
             f"by one percent of its maximum after {one:.2f} s. It is no loss of "
@@ -198,7 +198,7 @@ def power_verdicts(found: Results) -> list[Verdict]:
             f"{found.config.until:g} s.",
         ),
         Verdict(
-            f"{SOURCE}, section 5, Fig. 8",
+            f"{SOURCE} section 5, Fig. 8",
             "the powers match for longer by the recursive method",
             YES if one - two > 0.02 else NO,
             f"{one:.4f} s and {two:.4f} s.",
@@ -225,7 +225,7 @@ def time_verdicts(found: Results) -> list[Verdict]:
     is_free = plain.steps == found.crowded_steps
     return [
         Verdict(
-            f"{SOURCE}, section 5, Fig. 9",
+            f"{SOURCE} section 5, Fig. 9",
             "the recursive method takes less time because its smoother accelerations "
             "need fewer steps",
             YES if is_less else NO,
@@ -236,7 +236,7 @@ def time_verdicts(found: Results) -> list[Verdict]:
             "nothing here.",
         ),
         Verdict(
-            f"{SOURCE}, section 5",
+            f"{SOURCE} section 5",
             "step sizes of 0.1 to 0.0001 have no significant effect on the time",
             PARTLY if is_free and more > 1.5 else YES if is_free else NO,
             "true if they are the distance of results, which ode45 interpolates as our "
@@ -256,7 +256,7 @@ def stability_verdicts(found: Results) -> list[Verdict]:
     condition = found.condition[0]
     return [
         Verdict(
-            f"{SOURCE}, section 5",
+            f"{SOURCE} section 5",
             "the recursive method is numerically more stable, as it avoids to invert "
             "an ill-conditioned inertia matrix",
             YES if ratio > 3 else NO,

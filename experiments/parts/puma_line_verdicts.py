@@ -9,7 +9,7 @@ import jaxdyn as jd
 from jaxdyn.io import Verdict
 from parts.line_motion import Config, Line, mean_errors
 
-SOURCE = "Mata et al. 2002"
+SOURCE = "[Mata]"
 YES, PARTLY, NO = "reproduced", "reproduced in a different form", "not reproducible"
 SHORT = {"composite": "CRBA", "articulated": "ABA", "gibbs_appell": "GA"}
 STEPPINGS = ("free", "bounded", "restarted")
@@ -53,7 +53,7 @@ def speed_verdict(length: float, config: Config) -> Verdict:
     duration = next(s.duration for s in config.speeds if s.duration is not None)
     is_same = abs(length / speed - duration) < 0.01 * duration
     return Verdict(
-        f"{SOURCE}, section 5.2",
+        f"{SOURCE} section 5.2",
         f"the tool goes from start to end at {speed:g} m/s within {duration:g} s",
         YES if is_same else NO,
         f"the {length:.4f} m take {length / speed:.3f} s at {speed:g} m/s, or "
@@ -80,7 +80,7 @@ def error_verdict(cases: dict[str, Case], config: Config) -> Verdict:
         if abs(printed[i] / printed[j] - 1) < 1e-6
     ]
     return Verdict(
-        f"{SOURCE}, Table 6",
+        f"{SOURCE} Table 6",
         f"mean errors of the angles of {printed.min():.1e} to {printed.max():.1e} rad "
         f"with a tolerance of {config.tolerance:g}",
         YES if least < 1.1 else PARTLY if least < 2 else NO,
@@ -106,7 +106,7 @@ def path_verdict(
         until = "" if when is None else f", a millimetre at {when:.2f} s"
         shown.append(f"{away.max():.2g} m at most{until} ({name})")
     return Verdict(
-        f"{SOURCE}, section 5.2, Fig. 3",
+        f"{SOURCE} section 5.2, Fig. 3",
         "under these torques the simulated tool follows the line",
         YES if max(largest) < 1e-3 else PARTLY if min(largest) < 1e-3 else NO,
         f"with exact torques and the tolerance {config.tolerance:g} it is off by "
@@ -122,7 +122,7 @@ def same_verdict(cases: dict[str, Case], config: Config) -> Verdict:
             all_means = [means(case, config, m, tolerance)["q"] for m in config.methods]
             apart.append(float((np.ptp(all_means, axis=0) / all_means[0]).max()))
     return Verdict(
-        f"{SOURCE}, section 5.2",
+        f"{SOURCE} section 5.2",
         "CRBA and ABA give practically the same results as GA",
         YES if max(apart) < 0.01 else NO,
         f"mean errors differ by {max(apart):.0e} of themselves at most, over all "
@@ -144,7 +144,7 @@ def count_verdict(cases: dict[str, Case], config: Config) -> Verdict:
     case = cases[near[0]]
     error = mean_errors(case.line, case.others[near[1]], config.averaged)["q"].max()
     return Verdict(
-        f"{SOURCE}, Table 7",
+        f"{SOURCE} Table 7",
         "{} evaluations by CRBA, {} by ABA, {} by GA".format(*printed),
         YES if off < 0.05 else NO,
         f"{' and '.join(map(str, plain))} with exact torques and free steps (two "
@@ -168,7 +168,7 @@ def time_verdict(cases: dict[str, Case], config: Config) -> Verdict:
         counts = [case.counts[m, "exact", "free"] for m in config.methods]
         is_fewest.append(counts[-1] <= min(counts))
     return Verdict(
-        f"{SOURCE}, Table 7",
+        f"{SOURCE} Table 7",
         "GA takes the least time: {} s by CRBA, {} by ABA, {} by GA".format(
             *config.published.seconds
         ),

@@ -29,6 +29,13 @@ HAS_ONE_THREAD = _IS_EARLY and _GIVEN == "1"
 jax.config.update("jax_cpu_enable_async_dispatch", False)
 
 
+def method_of(name: str) -> Callable:
+    """Forward dynamics by a method, or inverse dynamics by Newton-Euler."""
+    if name == INVERSE:
+        return partial(jd.inverse_dynamics, method=name)
+    return partial(jd.forward_dynamics, method=name)
+
+
 class Program(NamedTuple):
     """A compiled method of one state or of a batch, and what it is timed with."""
 
@@ -72,9 +79,7 @@ def programs(
     model = model.astype(dtype)
 
     def program(method: str) -> Program:
-        function: Callable = partial(jd.forward_dynamics, method=method)
-        if method == INVERSE:
-            function = partial(jd.inverse_dynamics, method=method)
+        function = method_of(method)
         given, rng = _inputs(method, state), np.random.default_rng(0)
         if batch is not None:
             function = jax.vmap(function, (None, 0, 0, 0))

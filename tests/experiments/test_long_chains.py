@@ -11,11 +11,14 @@ from jaxdyn.analysis import Polynomial
 from parts import chain_claims, fifty_digits, timed_programs
 from tests.reference import load, relative_error
 
+LINE = {"denoc": {1: 100}, "articulated": {1: 102}, "newton_euler": {1: 50}}
+CUBE = {m: {3: "1/6", 1: 60} for m in chain_claims.DENSE}
 
-def measured(error=1e-7, seconds=2e-3):
-    """What could have been measured: denoc linear, the others cubic."""
+
+def measured(error=1e-7, short=2.0):
+    """What could have been measured: denoc linear, the others quadratic in time."""
     cost = {"denoc": (1e-6, 1), "articulated": (1.1e-6, 1), "newton_euler": (5e-7, 1)}
-    cost |= {m: (seconds / 1e6, 3) for m in chain_claims.DENSE}
+    cost |= {m: (short / 6e6, 2) for m in chain_claims.DENSE}
     sizes = (6, 100, 1000)
     one = {(m, n): c * np.full(3, n**p) for m, (c, p) in cost.items() for n in sizes}
     double = {(m, n): error if m in chain_claims.DENSE else 1e-13 for m, n in one}
@@ -23,18 +26,18 @@ def measured(error=1e-7, seconds=2e-3):
     return chain_claims.Measured(one, one, double, {}, conditions)
 
 
-def findings(found):
+def findings(found, **operations):
     orders = {
         (m, kind): chain_claims.order(found.one, m, 100)
         for m, _ in found.one
         for kind in ("one state", "batch")
     }
-    line = {"denoc": Polynomial.of({1: 100}), "articulated": Polynomial.of({1: 102})}
+    own = {m: Polynomial.of(p) for m, p in (LINE | CUBE | operations).items()}
     counts = {
         "DeNOC modules (proposed)": Polynomial.of({1: 100}),
         "Lilly & Orin": Polynomial.of({2: 20}),
     }
-    verdicts = chain_claims.claims(found, orders, counts, line)
+    verdicts = chain_claims.claims(found, orders, counts, own)
     return {v.claim: (v.finding, v.ours) for v in verdicts}
 
 
@@ -110,15 +113,37 @@ def test_findings_follow_the_numbers():
     assert findings(measured(error=1e-13))[instability][0] == "not reproducible"
 
 
-def test_a_small_cubic_coefficient_wins_on_short_chains():
-    small = next(k for k in findings(measured()) if k.startswith("O(N³)"))
-    assert findings(measured(seconds=2e-2))[small][0] == "reproduced"
-    assert findings(measured(seconds=2.0))[small][0] == "reproduced in a different form"
+@pytest.mark.parametrize(
+    ("short", "composite", "finding"),
+    [
+        (0.5, {3: "1/6", 1: 60}, "reproduced"),
+        (2.0, {3: "1/6", 1: 60}, "reproduced in a different form"),
+        (0.5, {2: 2, 1: 60}, "not reproducible"),
+        (0.5, {3: 2, 1: 20}, "not reproducible"),
+        (0.5, {3: "1/6", 1: 99}, "not reproducible"),
+    ],
+    ids=["all", "not in time", "quadratic", "large coefficient", "more operations"],
+)
+def test_a_small_cubic_coefficient_is_a_matter_of_operations(short, composite, finding):
+    found = findings(measured(short=short), composite=composite)
+    cubic = next(k for k in found if k.startswith("O(N³)"))
+    assert found[cubic][0] == finding
+
+
+def test_order_n_is_a_matter_of_operations():
+    assert findings(measured(), articulated={2: 1})["O(N)"][0] == "not reproducible"
+
+
+@pytest.mark.slow
+def test_our_operations_are_of_the_order_of_the_methods():
+    own = long_chains.own_counts()
+    orders = {m: chain_claims.degree(p) for m, p in own.items()}
+    assert orders == dict.fromkeys(LINE, 1) | dict.fromkeys(CUBE, 3)
 
 
 @pytest.mark.slow
 def test_it_runs(config, tmp_path):
-    one = {m: [10, 100] for m in long_chains.METHODS}
+    one = {m: [6, 10, 100] for m in long_chains.METHODS}
     many = {m: one[m] for m in ("denoc", "articulated", "composite", "newton_euler")}
     single = {"denoc": [10]}
     short = replace(
