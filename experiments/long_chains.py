@@ -12,7 +12,7 @@ by times.
 Errors are the largest deviation from values with 50 digits, relative to the largest
 entry, over a helix and a coil. The values for 100, 300 and 1000 joints are stored; for
 fewer joints they are computed in the run from Newton's and Euler's equations with
-decimal numbers (`fifty_digits.py`).
+decimal numbers (`parts/fifty_digits.py`).
 
 *left out*: not measured, as one more program to compile or too slow. *no result*: the
 rounded inertia matrix is not positive definite. [Ghosal] also names parallel methods of
@@ -87,11 +87,14 @@ def run(config: Config, folder: Path) -> Report:
     plot_errors(found, folder / "errors.png")
     plot_counts(counts, folder / "counts.png")
     start = "\n".join((__doc__ or "").splitlines()[2:])
-    check = f"These agree with the stored ones to {stored_difference(config):.0e}."
+    check = (
+        "The shortest stored chain, computed in the run too, differs from what is "
+        f"stored by {stored_difference(config):.0e} of the largest entry."
+    )
     return Report(
         "long_chains",
         "Long chains: time and accuracy against the number of joints",
-        f"{start}\n{check}\n\n{THREADS[HAS_ONE_THREAD]}",
+        f"{start}\n\n{check} {THREADS[HAS_ONE_THREAD]}",
         [*tables(found, orders, config.batch), operations(own)],
         [
             Figure("times.png", "Time per state against the number of joints"),

@@ -82,7 +82,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     words = sys.argv[1:] if argv is None else argv
     # argparse takes -1e-3 for an option; with a space before it, for a value
     words = [f" {w}" if _is_negative(w) else w for w in words]
-    arguments = _parser().parse_args(words)
+    parser = _parser()
+    if not words:
+        parser.print_help(sys.stderr)
+        return 2
+    arguments = parser.parse_args(words)
     jax.config.update("jax_enable_x64", True)
     try:
         code = arguments.command(arguments)

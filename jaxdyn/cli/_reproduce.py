@@ -89,6 +89,14 @@ def experiments() -> dict[str, Experiment]:
     return {x.name: x for x in found if x.script.is_file()}
 
 
+def known_experiments() -> list[Experiment]:
+    """The same, none where there is no checkout."""
+    try:
+        return list(experiments().values())
+    except ValueError:
+        return []
+
+
 def listing(known: dict[str, Experiment]) -> str:
     """The experiments, each with its question."""
     width = max(map(len, known), default=0)

@@ -14,6 +14,7 @@ import numpy as np
 from jaxdyn.algorithms import difference
 from jaxdyn.cli._interrupt import interruptible
 from jaxdyn.cli._problem import Problem, prepare
+from jaxdyn.cli._reproduce import known_experiments
 from jaxdyn.cli._settings import Output, Simulation
 from jaxdyn.io import new_results, read_config, save_summary, save_trajectory
 from jaxdyn.model import Model
@@ -26,7 +27,7 @@ ROWS = 24  # joints that the table shows
 def simulate(arguments: argparse.Namespace) -> int:
     """Runs the simulation, prints a table and writes its results."""
     path: Path = arguments.config
-    config = read_config(path, Simulation)
+    config = _settings(path)
     try:
         problem = prepare(config, path.parent)
     except (ValueError, OSError) as error:
@@ -54,6 +55,18 @@ def simulate(arguments: argparse.Namespace) -> int:
     if config.output.animation:
         print(f"open {folder}/animation.html, or run: jaxdyn view {folder}")
     return 0
+
+
+def _settings(path: Path) -> Simulation:
+    try:
+        return read_config(path, Simulation)
+    except ValueError as error:
+        if any(path.resolve() == x.config.resolve() for x in known_experiments()):
+            raise ValueError(
+                f"{path} has the settings of an experiment, expected those of a "
+                f"simulation: run jaxdyn reproduce {path.stem}."
+            ) from None
+        raise error
 
 
 def _run(problem: Problem) -> Trajectory:

@@ -31,12 +31,12 @@ h1, h2 { line-height: 1.2; } h2 { margin-top: 0; }
 a { color: var(--link); }
 section { border-top: 1px solid var(--line); margin-top: 3rem; padding-top: 2rem; }
 .wide { overflow-x: auto; margin: 1.2rem 0; }
-table { border-collapse: collapse; font-size: .9rem; }
+table { border-collapse: collapse; font-size: .9rem; min-width: min(24rem, 100%); }
 caption { text-align: left; color: var(--soft); padding: .3rem 0; }
 th, td { padding: .3rem .7rem; border-bottom: 1px solid var(--line); text-align: left;
   vertical-align: top; font-variant-numeric: tabular-nums; }
 th { background: var(--shade); }
-td.number { text-align: right; white-space: nowrap; }
+.number { text-align: right; } td.number { white-space: nowrap; }
 figure { margin: 1.5rem 0; }
 img { max-width: 100%; height: auto; background: #ffffff; border-radius: 6px;
   border: 1px solid var(--line); }
@@ -110,7 +110,9 @@ def _summary(reports: list[Report]) -> str:
         link = f'<a href="#{_anchor(report.name)}">{html.escape(report.title)}</a>'
         rows.append(_counts(link, counts))
     rows.append(_counts("<b>all</b>", total))
-    head = "".join(f"<th>{x}</th>" for x in ("experiment", *FINDINGS))
+    head = "<th>experiment</th>" + "".join(
+        f'<th class="number">{x}</th>' for x in FINDINGS
+    )
     return (
         '<div class="wide"><table><caption>Published claims and what became of them'
         f"</caption>\n<tr>{head}</tr>\n" + "\n".join(rows) + "\n</table></div>"
@@ -164,18 +166,28 @@ def _verdict(verdict: Verdict) -> str:
 
 
 def _table(table: Table) -> str:
-    head = "".join(f"<th>{_inline(str(x))}</th>" for x in table.head)
-    rows = ("".join(map(_cell, map(str, row))) for row in table.rows)
-    body = "\n".join(f"<tr>{row}</tr>" for row in rows)
+    """A column with a number stands at the right, with its head."""
+    rows = [[str(x) for x in row] for row in table.rows]
+    is_number = [any(map(_is_number, column)) for column in zip(*rows, strict=True)]
+    body = "\n".join(_row("td", row, is_number) for row in rows)
+    head = _row("th", list(map(str, table.head)), is_number)
     return (
         f'<div class="wide"><table><caption>{_inline(table.caption)}</caption>\n'
-        f"<tr>{head}</tr>\n{body}\n</table></div>"
+        f"{head}\n{body}\n</table></div>"
     )
 
 
-def _cell(text: str) -> str:
-    number = re.fullmatch(r"[-+−]?[\d.][-+−\d., e%]*", text)
-    return f"<td{' class=number' if number else ''}>{_inline(text)}</td>"
+def _row(kind: str, cells: list[str], is_number: list[bool]) -> str:
+    ways = [" class=number" if x else "" for x in is_number] or [""] * len(cells)
+    made = (
+        f"<{kind}{way}>{_inline(x)}</{kind}>"
+        for x, way in zip(cells, ways, strict=True)
+    )
+    return f"<tr>{''.join(made)}</tr>"
+
+
+def _is_number(text: str) -> bool:
+    return re.fullmatch(r"[-+−]?[\d.][-+−\d., e%]*", text) is not None
 
 
 def _figure(figure: Figure, source: str) -> str:
@@ -209,8 +221,9 @@ def _paragraphs(text: str) -> str:
 
 
 def _inline(text: str) -> str:
-    """Escaped text; what stands between backticks is code."""
-    return re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text.strip()))
+    """Escaped text; what stands between backticks is code, between stars emphasis."""
+    text = re.sub(r"`([^`]+)`", r"<code>\1</code>", html.escape(text.strip()))
+    return re.sub(r"(?<!\w)\*(\w[^*\n]*\w)\*(?!\w)", r"<em>\1</em>", text)
 
 
 def _anchor(name: str) -> str:

@@ -73,7 +73,8 @@ def simulate(
         throw: whether a failure raises; otherwise it is `Trajectory.result`.
 
     Raises:
-        ValueError: wrong shapes, times that do not increase, a solver for other terms.
+        ValueError: wrong shapes, times that do not increase, a solver for other terms,
+            forward mode by an adjoint for reverse mode.
         RuntimeError: too many steps, too short steps, a motion that is not finite.
     """
     ts = jnp.asarray(ts)
@@ -100,7 +101,15 @@ def simulate(
         signal("torque", torque, ts, (model.nv,)),
         None if f_ext is None else signal("f_ext", f_ext, ts, (model.n, 6)),
     )
-    trajectory = _solve(model, State(q0, qd0), ts, forces, method, dense, options)
+    try:
+        trajectory = _solve(model, State(q0, qd0), ts, forces, method, dense, options)
+    except TypeError as error:
+        if "forward-mode autodiff" not in str(error):
+            raise
+        raise ValueError(
+            f"adjoint is {type(options['adjoint']).__name__}, which has no forward "
+            "mode: for jax.jvp and jax.jacfwd give adjoint=diffrax.ForwardMode()."
+        ) from error
     return _raise_failure(trajectory) if throw else trajectory
 
 

@@ -33,7 +33,12 @@ def test_help_teaches(words, taught, capsys):
     assert max(map(len, shown.splitlines())) <= 100
 
 
-@pytest.mark.parametrize("words", [[], ["fly"], ["simulate"], ["view"]])
+def test_no_words_at_all_show_the_first_steps(capsys):
+    assert main([]) == 2
+    assert "first steps:" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [["fly"], ["simulate"], ["view"]])
 def test_wrong_words_show_the_usage(words, capsys):
     with pytest.raises(SystemExit, match="2"):
         main(words)

@@ -1,6 +1,7 @@
 import json
 import math
 import re
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -29,6 +30,12 @@ def simulate(tmp_path, monkeypatch):
         return main(["simulate", "arm.toml", *words])
 
     return run
+
+
+def test_settings_of_an_experiment_are_sent_to_reproduce(capsys):
+    path = Path(jd.__file__).parents[1] / "configs" / "rope.toml"
+    assert main(["simulate", str(path)]) == 2
+    assert "run jaxdyn reproduce rope" in capsys.readouterr().err
 
 
 def test_a_simulation_is_shown_saved_and_viewed(

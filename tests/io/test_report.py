@@ -26,7 +26,7 @@ PIXEL = bytes.fromhex(
 REPORT = Report(
     "gripper",
     "The <gripper> falls",
-    "First paragraph with `q < 1`.\n\n- one\n- two & three",
+    "First *short* paragraph with `q < 1`, 2 * 3 * 4.\n\n- one\n- two & three",
     [Table("Times", ["method", "µs"], [["denoc", 1.0 / 3], ["a|b", math.nan]])],
     [Figure("fall.png", "Angles & rates")],
     [Verdict("[Shah] Fig. 5", "it falls", FINDINGS[0], "it fell in `0.5 s`")],
@@ -60,7 +60,7 @@ def test_rows_are_as_long_as_the_head():
 
 def test_markdown_has_all_parts():
     text = REPORT.markdown()
-    assert text.startswith("# The <gripper> falls\n\nFirst paragraph")
+    assert text.startswith("# The <gripper> falls\n\nFirst *short* paragraph")
     assert "| denoc  | 0.333333  |\n| a\\|b   | no result |" in text
     assert "![Angles & rates](fall.png)" in text
     assert "- [Shah] Fig. 5: it falls: **reproduced**: it fell in `0.5 s`\n" in text
@@ -105,7 +105,10 @@ def test_the_index_is_one_page_with_everything(results):
     (results / ".gripper.1.new" / "report.json").write_text("half")
     text, links = read_page(write_index(results))
     assert "The &lt;gripper&gt; falls" in text and "<gripper>" not in text
+    assert "First <em>short</em> paragraph" in text and "2 * 3 * 4" in text
     assert "<code>q &lt; 1</code>" in text
+    assert "<th>method</th><th class=number>µs</th>" in text
+    assert "<td class=number>no result</td>" in text
     assert "<ul><li>one</li><li>two &amp; three</li></ul>" in text
     assert "<td class=number>0.333333</td>" in text and "<td>a|b</td>" in text
     assert '<b class="yes">reproduced</b>: it fell' in text

@@ -79,6 +79,12 @@ def test_gradients_by_state_policy_and_model_are_differences(name, rng):
         np.testing.assert_allclose(along(x, dx)[1], reverse, rtol=1e-8)
 
 
+def test_forward_mode_by_the_default_adjoint_says_what_to_do():
+    run = lambda q: jd.simulate(pendulum(), q, 0 * q, jnp.array([0.0, 0.1])).q  # noqa: E731
+    with pytest.raises(ValueError, match=r"give adjoint=diffrax\.ForwardMode"):
+        jax.jacfwd(run)(jnp.array([0.3]))
+
+
 def test_every_form_of_torque_is_the_same_torque():
     model, q = pendulum(), jnp.array([0.3])
     ts = jnp.linspace(0.0, 1.0, 11)
