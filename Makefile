@@ -31,13 +31,13 @@ check: $(VENV)/.installed-test  ## format, lint, types, layers
 	$(BIN)/lint-imports
 
 test: check  ## check, then the tests
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 
 reproduce: $(VENV)/.installed-run  ## all experiments, a quarter of an hour: results/index.html
 	$(BIN)/jaxdyn reproduce all --force
 
 test-all: check  ## check, then all tests, also those that repeat others at another size
-	$(BIN)/python -m pytest -n $(WORKERS) -m ""
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m ""
 
 bench: $(BENCH)/.installed  ## jaxdyn beside its peers in five minutes: results/benchmarks
 	$(BENCH)/bin/python -m benchmarks --quick

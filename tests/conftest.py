@@ -1,5 +1,7 @@
-import itertools
+import gc
 import os
+import resource
+import sys
 import zlib
 
 # Compile quickly rather than well: half the time, the same operations. Tests that ask
@@ -20,13 +22,26 @@ jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 
+# tracing makes many objects and few cycles: to look for them seldom saves a seventh
+gc.freeze()
+gc.set_threshold(200_000, 20, 100)
+
+
+def peak_memory():
+    """The most memory that this process has used, in bytes."""
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
 
 @pytest.fixture(autouse=True)
-def small_memory(request, tests_run=itertools.count(1)):  # noqa: B008
-    """Programs of earlier tests are dropped from time to time."""
+def small_memory(last={"tests": 0, "memory": peak_memory()}):  # noqa: B006, B008
+    """Programs of earlier tests are kept, as long as they are not too many."""
     yield
-    if next(tests_run) % 20 == 0:
+    last["tests"] += 1
+    if last["tests"] == 100 or peak_memory() > last["memory"] + 1e9:
         jax.clear_caches()
+        gc.collect()
+        last.update(tests=0, memory=peak_memory())
 
 
 @pytest.fixture

@@ -35,6 +35,18 @@ def every_joint(
 
 
 @cache
+def fork() -> jd.Model:
+    """A trunk on a spherical joint with two branches: small, for what takes long."""
+    b = jd.ModelBuilder("fork")
+    box = jd.Inertial.box(1.0, (0.3, 0.1, 0.2)).moved(np.eye(3), np.full(3, 0.2))
+    b.add_body("trunk", joint="spherical", p=(0.1, 0.2, 0.3), inertial=box)
+    helical = dict(joint="helical", axis=(0, 0.6, 0.8), pitch=0.1)
+    b.add_body("left", "trunk", **helical, p=(0.3, 0, 0), inertial=box)
+    b.add_body("right", "trunk", axis=(1, 0, 0), p=(0, 0.3, 0), inertial=box)
+    return b.build()
+
+
+@cache
 def massless_middle() -> jd.Model:
     """A chain in which a body without mass or inertia stands between two others."""
     b = jd.ModelBuilder("massless_middle")

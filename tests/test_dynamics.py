@@ -219,7 +219,7 @@ def test_the_base_may_move_as_a_body_would(rng):
 
 
 def test_linearized_dynamics_predict_a_nearby_motion(rng):
-    model = with_effects(every_joint(7), rng)
+    model = with_effects(every_joint(7, branched=False), rng)
     q, qd, tau = random_state(model, rng)
     dx = jnp.asarray(rng.normal(size=3 * model.nv)).reshape(3, -1)
 

@@ -46,17 +46,7 @@ def power_balance(model: Model, trajectory: Trajectory) -> PowerBalance:
     quadrature of the work: cubics from row to row, which want rows close together.
     """
     at = trajectory
-
-    def energy(q: Any, qd: Any) -> Any:
-        return kinetic_energy(model, q, qd) + potential_energy(model, q)
-
-    def row(q: Any, qd: Any, qdd: Any, tau: Any, f_ext: Any) -> Any:
-        flows = power(model, q, qd, tau, f_ext=f_ext)
-        rates = configuration_rate(model, q, qd), qdd
-        rate = jax.jvp(energy, (q, qd), rates)[1]
-        return flows, rate
-
-    flows, rate = jax.jit(jax.vmap(row))(at.q, at.qd, at.qdd, at.tau, at.f_ext)
+    flows, rate = _flows(model, at.q, at.qd, at.qdd, at.tau, at.f_ext)
     net = flows.actuators + flows.external - flows.dissipated
     work = _integral(at.ts, net)
     return PowerBalance(
@@ -68,6 +58,22 @@ def power_balance(model: Model, trajectory: Trajectory) -> PowerBalance:
         work=work,
         drift=at.energy - at.energy[0] - work,
     )
+
+
+@jax.jit
+def _flows(model: Model, *rows: Any) -> Any:
+    """The powers and the rate of the energy in each row."""
+
+    def energy(q: Any, qd: Any) -> Any:
+        return kinetic_energy(model, q, qd) + potential_energy(model, q)
+
+    def row(q: Any, qd: Any, qdd: Any, tau: Any, f_ext: Any) -> Any:
+        flows = power(model, q, qd, tau, f_ext=f_ext)
+        rates = configuration_rate(model, q, qd), qdd
+        rate = jax.jvp(energy, (q, qd), rates)[1]
+        return flows, rate
+
+    return jax.vmap(row)(*rows)
 
 
 def _integral(ts: Float[Array, " times"], f: Any) -> Float[Array, " times"]:

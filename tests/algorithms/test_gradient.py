@@ -14,6 +14,12 @@ MODELS = {
         2, 8, joints=("revolute", "free", "spherical")
     ),
 }
+CASES = [
+    *((name, True) for name in MODELS),
+    ("chain", False),
+    # alone these are also in reverse mode of forward dynamics
+    *(pytest.param(k, False, marks=pytest.mark.slow) for k in ("every joint", "tree")),
+]
 
 
 def state(name, is_driven, rng):
@@ -26,8 +32,7 @@ def state(name, is_driven, rng):
     return model, jnp.asarray(rng.normal(size=model.nv)), q, qd, qdd, f_ext, base
 
 
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("is_driven", [False, True], ids=["alone", "driven"])
+@pytest.mark.parametrize("name, is_driven", CASES)
 def test_the_gradient_in_closed_form_is_that_of_inverse_dynamics(name, is_driven, rng):
     model, rate, q, qd, qdd, f_ext, base = x = state(name, is_driven, rng)
 

@@ -13,10 +13,15 @@ MODELS = {
         2, 8, joints=("revolute", "free", "spherical")
     ),
 }
+CASES = [
+    *((name, True) for name in MODELS),
+    ("chain", False),
+    # alone these are also in linearize, below
+    *(pytest.param(k, False, marks=pytest.mark.slow) for k in ("every joint", "tree")),
+]
 
 
-@pytest.mark.parametrize("name", MODELS)
-@pytest.mark.parametrize("is_driven", [False, True], ids=["alone", "driven"])
+@pytest.mark.parametrize("name, is_driven", CASES)
 def test_derivatives_in_closed_form_are_those_of_inverse_dynamics(name, is_driven, rng):
     model = with_effects(MODELS[name](), rng)
     q, qd, qdd = random_state(model, rng)
