@@ -31,6 +31,10 @@ from jaxdyn.algorithms import jacobian_dot_qd as jacobian_dot_qd
 from jaxdyn.algorithms import joint_constraints as joint_constraints
 from jaxdyn.algorithms import kinetic_energy as kinetic_energy
 from jaxdyn.algorithms import lagrangian as lagrangian
+from jaxdyn.algorithms import loop_bias as loop_bias
+from jaxdyn.algorithms import loop_jacobian as loop_jacobian
+from jaxdyn.algorithms import loop_residual as loop_residual
+from jaxdyn.algorithms import loop_wrenches as loop_wrenches
 from jaxdyn.algorithms import momentum as momentum
 from jaxdyn.algorithms import natural_complement as natural_complement
 from jaxdyn.algorithms import neutral as neutral
@@ -39,8 +43,11 @@ from jaxdyn.algorithms import potential_energy as potential_energy
 from jaxdyn.algorithms import power as power
 from jaxdyn.algorithms import random_configuration as random_configuration
 from jaxdyn.algorithms import regressor as regressor
+from jaxdyn.dynamics import Baumgarte as Baumgarte
+from jaxdyn.dynamics import LoopCondition as LoopCondition
 from jaxdyn.dynamics import aba as aba
 from jaxdyn.dynamics import bias_forces as bias_forces
+from jaxdyn.dynamics import constrained_dynamics as constrained_dynamics
 from jaxdyn.dynamics import coriolis_matrix as coriolis_matrix
 from jaxdyn.dynamics import crba as crba
 from jaxdyn.dynamics import factor as factor
@@ -52,7 +59,11 @@ from jaxdyn.dynamics import (
 )
 from jaxdyn.dynamics import joint_reactions as joint_reactions
 from jaxdyn.dynamics import linearize as linearize
+from jaxdyn.dynamics import loop_condition as loop_condition
+from jaxdyn.dynamics import loop_iterations as loop_iterations
 from jaxdyn.dynamics import mass_matrix as mass_matrix
+from jaxdyn.dynamics import project_configuration as project_configuration
+from jaxdyn.dynamics import project_velocity as project_velocity
 from jaxdyn.dynamics import rnea as rnea
 from jaxdyn.io import DHLink as DHLink
 from jaxdyn.io import from_dh as from_dh

@@ -286,14 +286,6 @@ def test_an_unknown_method_is_an_error_that_names_the_known_ones():
         jd.mass_matrix(model, zero, method="fast")
 
 
-def test_forward_dynamics_of_a_model_with_loops_are_an_error():
-    model, zero = jd.robots.four_bar(), jnp.zeros(3)
-    with pytest.raises(ValueError, match="'fourbar' has 1 loops, expected none"):
-        jd.forward_dynamics(model, zero, zero, zero)
-    cut = jd.forward_dynamics(model.without_loops(), zero, zero, zero)
-    assert np.isfinite(cut).all()
-
-
 def test_a_base_motion_may_be_given_in_part():
     model, zero = jd.robots.puma_560(), jnp.zeros(6)
     lift = jd.BaseMotion(dv=-model.gravity)  # twice the weight

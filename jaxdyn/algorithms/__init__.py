@@ -12,6 +12,7 @@ from jaxdyn.algorithms._configuration import (
 )
 from jaxdyn.algorithms._configuration import turning_rate as turning_rate
 from jaxdyn.algorithms._configuration import unit_quaternions as unit_quaternions
+from jaxdyn.algorithms._constrained import recursive as recursive
 from jaxdyn.algorithms._coriolis import coriolis as coriolis
 from jaxdyn.algorithms._denoc import denoc as denoc
 from jaxdyn.algorithms._denoc import denoc_forward as denoc_forward
@@ -42,12 +43,23 @@ from jaxdyn.algorithms._kinematics import BaseMotion as BaseMotion
 from jaxdyn.algorithms._kinematics import Poses as Poses
 from jaxdyn.algorithms._kinematics import Velocities as Velocities
 from jaxdyn.algorithms._kinematics import body_accelerations as body_accelerations
+from jaxdyn.algorithms._kinematics import body_motions as body_motions
 from jaxdyn.algorithms._kinematics import body_velocities as body_velocities
 from jaxdyn.algorithms._kinematics import center_of_mass as center_of_mass
 from jaxdyn.algorithms._kinematics import forward_kinematics as forward_kinematics
 from jaxdyn.algorithms._kinematics import frame_poses as frame_poses
 from jaxdyn.algorithms._kinematics import jacobian as jacobian
 from jaxdyn.algorithms._kinematics import jacobian_dot_qd as jacobian_dot_qd
+from jaxdyn.algorithms._loops import LoopRows as LoopRows
+from jaxdyn.algorithms._loops import loop_bias as loop_bias
+from jaxdyn.algorithms._loops import loop_jacobian as loop_jacobian
+from jaxdyn.algorithms._loops import loop_matrix as loop_matrix
+from jaxdyn.algorithms._loops import loop_residual as loop_residual
+from jaxdyn.algorithms._loops import loop_rows as loop_rows
+from jaxdyn.algorithms._loops import loop_wrenches as loop_wrenches
+from jaxdyn.algorithms._loops import row_forces as row_forces
+from jaxdyn.algorithms._loops import row_rates as row_rates
+from jaxdyn.algorithms._loops import second_rates as second_rates
 from jaxdyn.algorithms._newton_euler import newton_euler as newton_euler
 from jaxdyn.algorithms._newton_euler import transmitted_wrenches as transmitted_wrenches
 from jaxdyn.algorithms._noc import joint_constraints as joint_constraints
@@ -56,4 +68,12 @@ from jaxdyn.algorithms._noc import noc as noc
 from jaxdyn.algorithms._regressor import dynamic_parameters as dynamic_parameters
 from jaxdyn.algorithms._regressor import parameter_names as parameter_names
 from jaxdyn.algorithms._regressor import regressor as regressor
+from jaxdyn.algorithms._saddle import cutoff as cutoff
+from jaxdyn.algorithms._saddle import kkt as kkt
+from jaxdyn.algorithms._saddle import mobility as mobility
+from jaxdyn.algorithms._saddle import range_space as range_space
+from jaxdyn.algorithms._saddle import (
+    sequential_regularization as sequential_regularization,
+)
+from jaxdyn.algorithms._saddle import solve_saddle as solve_saddle
 from jaxdyn.algorithms._slopes import inverse_slopes as inverse_slopes

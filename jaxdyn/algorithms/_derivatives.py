@@ -21,53 +21,63 @@ from jaxdyn.model import Model
 
 
 def implicit(
-    forward: Callable, inverse: Callable, gradient: Callable, *inputs: Any
+    forward: Callable,
+    equations: Callable,
+    solve: Callable,
+    gradient: Callable | None,
+    *inputs: Any,
 ) -> Any:
-    """What forward(*inputs) returns, with derivatives of `inverse`.
+    """What forward(*inputs) returns, with derivatives of `equations`.
 
-    That are the accelerations and the factor of the inertia matrix, which counts as a
-    constant: use it by `solve_inertia`, which knows how M varies. `inputs` are the
-    model, q, qd, tau and others; inverse(qdd, *inputs) is zero at the result. Reverse
-    mode by q, qd and tau alone uses gradient(rate, qdd, *inputs), the product of `rate`
-    with the derivatives of `inverse` by these.
+    That are the unknowns and a factor, which counts as a constant: `solve` knows how
+    the equations vary. `inputs` are the model, q, qd, tau and others.
+
+    Args:
+        equations: equations(unknowns, *inputs) is zero at the result.
+        solve: solve(factor, slope, *inputs) are the unknowns x for which the equations,
+            linear in small changes of the unknowns, change by `slope`.
+        gradient: gradient(rate, unknowns, *inputs), the product of `rate` with the
+            derivatives of the equations by q, qd and tau, for reverse mode by these
+            alone; None to leave it to JAX.
     """
 
     @jax.custom_jvp
-    def accelerations(*inputs: Any) -> Any:
+    def solution(*inputs: Any) -> Any:
         return forward(*inputs)
 
     def rule(primals: Any, tangents: Any) -> Any:
-        qdd, factor = accelerations(*primals)
+        unknowns, factor = solution(*primals)
         leaves, tree = jax.tree.flatten(primals)
         slopes = jax.tree.leaves(tangents, is_leaf=_is_zero)
         moving = [k for k, t in enumerate(slopes) if not _is_zero(t)]
         first = len(jax.tree.leaves(primals[0]))
 
         def along(fixed: Any, tangents: list) -> Any:
-            qdd, leaves = fixed
+            unknowns, leaves = fixed
 
             def of_moving(*values: Any) -> Any:
                 replaced = dict(zip(moving, values, strict=True))
                 inputs = [replaced.get(k, x) for k, x in enumerate(leaves)]
-                return inverse(qdd, *jax.tree.unflatten(tree, inputs))
+                return equations(unknowns, *jax.tree.unflatten(tree, inputs))
 
             return jax.jvp(of_moving, [leaves[k] for k in moving], tangents)[1]
 
         def against(fixed: Any, rate: Any) -> Any:
-            qdd, leaves = fixed
-            by_state = gradient(rate, qdd, *jax.tree.unflatten(tree, leaves))
+            unknowns, leaves = fixed
+            by_state = gradient(rate, unknowns, *jax.tree.unflatten(tree, leaves))
             return [by_state[k - first] for k in moving]
 
         moved = [slopes[k] for k in moving]
-        if set(moving) <= {first, first + 1, first + 2}:
-            slope = linear_map(along, against, (qdd, leaves), moved, like=qdd)
+        fixed = unknowns, leaves
+        if gradient is not None and set(moving) <= {first, first + 1, first + 2}:
+            slope = linear_map(along, against, fixed, moved, like=unknowns)
         else:
-            slope = along((qdd, leaves), moved)
-        dqdd = -solve_inertia(primals[0], primals[1], factor, slope)
-        return (qdd, factor), (dqdd, jax.tree.map(jnp.zeros_like, factor))
+            slope = along(fixed, moved)
+        change = solve(factor, jax.tree.map(jnp.negative, slope), *primals)
+        return (unknowns, factor), (change, jax.tree.map(jnp.zeros_like, factor))
 
-    accelerations.defjvp(rule, symbolic_zeros=True)
-    return accelerations(*inputs)
+    solution.defjvp(rule, symbolic_zeros=True)
+    return solution(*inputs)
 
 
 def solve_inertia(

@@ -51,15 +51,37 @@ class Factor(eqx.Module):
         cast, b = jax.tree.map(lambda x: x.astype(dtype), (self, b))
         return cast._solve(b) if b.ndim == 1 else cast._solve_columns(b)
 
+    def half(self, b: Float[Array, " nv *columns"]) -> Float[Array, " nv *columns"]:
+        r"""The product $D^{-1/2} U^{-1} b$, whose square is $b^T M^{-1} b$."""
+        return self._half(b) if b.ndim == 1 else self._half_columns(b)
+
+    def other_half(self, y: Float[Array, " nv"]) -> Float[Array, " nv"]:
+        r"""The product $U^{-T} D^{-1/2} y$: of y = `half` of b it is M⁻¹ b."""
+        lanes = self.topology.lanes
+        rows = spread(lanes, rates(self.topology, y))
+        pairs = zip(rows, self.m_hat, strict=True)
+        return self.substitute(tuple(y / jnp.sqrt(m_hat) for y, m_hat in pairs))
+
     @compiled()
     def _solve(self, b: Float[Array, " nv"]) -> Float[Array, " nv"]:
         r"""First U phi_hat = b and D phi_tilde = phi_hat inward, then Uᵀ x = phi_tilde.
 
         [Shah] eq. 23 and Table 3, [Mohan] section 4, steps A to D.
         """
+        return self.substitute(self._eliminated(b))
+
+    @compiled()
+    def _half(self, b: Float[Array, " nv"]) -> Float[Array, " nv"]:
+        t = self.topology
+        pairs = zip(self._eliminated(b), self.m_hat, strict=True)
+        rows = tuple(phi_tilde * jnp.sqrt(m_hat) for phi_tilde, m_hat in pairs)
+        return collect(t.lanes, rows, t.dof_steps)
+
+    def _eliminated(self, b: Float[Array, " nv"]) -> Laned:
+        """The vector phi_tilde of [Shah] Table 3, step 1, laned."""
         lanes, zero = self.topology.lanes, Vec3.zero(b.dtype)
 
-        def eliminate(eta: Any, x: Any) -> Any:  # [Shah] Table 3, step 1
+        def eliminate(eta: Any, x: Any) -> Any:
             joint, (psi_f, psi_n), m_hat, phi = x
             phi_hat = phi - joint.along(*eta)
             eta = (eta[0] + psi_f * phi_hat, eta[1] + psi_n * phi_hat)
@@ -67,8 +89,7 @@ class Factor(eqx.Module):
 
         phi = spread(lanes, rates(self.topology, b))
         rows = tuple(zip(self.joint, self.psi, self.m_hat, phi, strict=True))
-        _, phi_tilde = inward(lanes, eliminate, (zero, zero), rows)
-        return self.substitute(phi_tilde)
+        return inward(lanes, eliminate, (zero, zero), rows)[1]
 
     @compiled()
     def _solve_columns(
@@ -82,14 +103,17 @@ class Factor(eqx.Module):
         if not 0 < self.topology.nv <= DENSE:
             return jax.vmap(self._solve, in_axes=1, out_axes=1)(b)
         above = self.U - jnp.eye(self.topology.nv, dtype=b.dtype)
-        k = jnp.arange(self.topology.nv)
+        x = _removed(above.T, b, reverse=True)
+        return _removed(above, x / self.D[:, None])
 
-        def remove(x: Any, row: Any) -> Any:
-            factors, k = row
-            return x - factors[:, None] * lax.dynamic_index_in_dim(x, k), None
-
-        x, _ = lax.scan(remove, b, (above.T, k), reverse=True)
-        return lax.scan(remove, x / self.D[:, None], (above, k))[0]
+    @compiled()
+    def _half_columns(
+        self, b: Float[Array, "nv columns"]
+    ) -> Float[Array, "nv columns"]:
+        if not 0 < self.topology.nv <= DENSE:
+            return jax.vmap(self._half, in_axes=1, out_axes=1)(b)
+        above = self.U - jnp.eye(self.topology.nv, dtype=b.dtype)
+        return _removed(above.T, b, reverse=True) / jnp.sqrt(self.D)[:, None]
 
     def substitute(self, phi_tilde: Laned) -> Float[Array, " nv"]:
         r"""The solution x of $U^T x = \tilde\varphi$: [Shah] Table 3, step 2."""
@@ -142,6 +166,16 @@ class Factor(eqx.Module):
     def _dense(self, fields: Any) -> Any:
         rows = tuple(zip(*fields, strict=True))
         return collect(self.topology.lanes, rows, self.topology.dof_steps)
+
+
+def _removed(rows: Any, b: Any, reverse: bool = False) -> Any:
+    """b less each of its rows times a row of factors, one after the other."""
+
+    def remove(x: Any, row: Any) -> Any:
+        factors, k = row
+        return x - factors[:, None] * lax.dynamic_index_in_dim(x, k), None
+
+    return lax.scan(remove, b, (rows, jnp.arange(len(rows))), reverse=reverse)[0]
 
 
 def denoc_factor(model: Model, q: Float[Array, " nq"]) -> Factor:

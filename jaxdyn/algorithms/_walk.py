@@ -106,6 +106,8 @@ def _flat(laned: Any) -> Any:
     """Leaves [length, lanes, ...] as [length * lanes, ...]."""
 
     def join(x: Any) -> Any:  # without a copy under `vmap` if there is one lane
-        return x[:, 0] if x.shape[1] == 1 else x.reshape((-1, *x.shape[2:]))
+        if x.shape[1] == 1:
+            return x[:, 0]
+        return x.reshape((x.shape[0] * x.shape[1], *x.shape[2:]))
 
     return jax.tree.map(join, laned)

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxdyn.model import FRICTION_SPEED, Inertial, Model, ModelBuilder
+from jaxdyn.model import FRICTION_SPEED, Inertial, Loop, Model, ModelBuilder
 
 _MODEL_KEYS = {"name", "gravity", "nq", "nv", "bodies", "base", "frames", "loops"}
 _NOTES = {"dh", "tool_frame", "sequence", "units", "independent", "actuated"}
@@ -63,9 +63,7 @@ def from_dict(
         _known(frame, "frame", keys, required={"name", "body"})
         builder.add_frame(**frame)
     for loop in data.get("loops", ()):
-        keys = {"body_a", "p_a", "body_b", "p_b", "axes"}
-        _known(loop, "loop", keys, required=keys - {"axes"})
-        builder.add_loop(**loop)
+        _add_loop(builder, loop)
     model = builder.build(dtype, check_inertia=check_inertia)
     _check_places(data, model)
     return model
@@ -91,16 +89,7 @@ def to_dict(model: Model) -> dict[str, Any]:
     if model.frame_names:
         result["frames"] = [_frame(model, k) for k in range(len(model.frame_names))]
     if model.loops:
-        result["loops"] = [
-            {
-                "body_a": loop.body_a,
-                "p_a": _list(loop.p_a),
-                "body_b": loop.body_b,
-                "p_b": _list(loop.p_b),
-                "axes": list(loop.axes),
-            }
-            for loop in model.loops
-        ]
+        result["loops"] = [_loop(k, loop) for k, loop in enumerate(model.loops)]
     return result
 
 
@@ -134,6 +123,29 @@ def _add_body(builder: ModelBuilder, i: int, body: Any, check_inertia: bool) -> 
         check_inertia=check_inertia,
         **options,
     )
+
+
+def _add_loop(builder: ModelBuilder, loop: Any) -> None:
+    required = {"body_a", "p_a", "body_b", "p_b"}
+    _known(loop, "loop", required | {"R_a", "R_b", "joint", "axes", "name"}, required)
+    a, b = ((loop.get(f"R_{side}"), loop[f"p_{side}"]) for side in "ab")
+    options = {key: loop.get(key) for key in ("joint", "axes", "name")}
+    builder.add_loop(loop["body_a"], a, loop["body_b"], b, **options)
+
+
+def _loop(k: int, loop: Loop) -> dict[str, Any]:
+    result: dict[str, Any] = {}
+    for side in "ab":
+        R = np.asarray(getattr(loop, f"R_{side}"), float)
+        result[f"body_{side}"] = getattr(loop, f"body_{side}")
+        result[f"p_{side}"] = _list(getattr(loop, f"p_{side}"))
+        if (np.eye(3) != R).any():
+            result[f"R_{side}"] = _list(R)
+    if loop.joint in ("point", "spherical"):
+        result["axes"] = list(loop.axes or (0, 1, 2))
+    else:
+        result["joint"] = loop.joint
+    return result if loop.name == f"loop {k}" else result | {"name": loop.name}
 
 
 def _body(model: Model, leaves: dict[str, np.ndarray], i: int) -> dict[str, Any]:

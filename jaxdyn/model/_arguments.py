@@ -16,7 +16,8 @@ def arguments(model: Model, **arrays: Any) -> tuple[Any, ...]:
     """The model and the arrays in their common floating-point type.
 
     Arrays called q have nq entries, velocities and the like nv, `f_ext` has six for
-    each body, `taus` nv for each step, and `point` and the fields of `base` have three.
+    each body, `taus` nv for each step, `loop_forces` one for each row of the loops, and
+    `point` and the fields of `base` have three.
     What is None stays None.
 
     Raises:
@@ -49,8 +50,15 @@ def check_leaves(model: Model) -> None:
         **dict.fromkeys(("rest", "lower", "upper"), (nq,)),
         **{"gravity": (3,), "frame_R": (frames, 3, 3), "frame_p": (frames, 3)},
     }
+    found_shapes = {name: jnp.shape(getattr(model, name)) for name in shapes}
+    for k, loop in enumerate(model.loops):
+        for name, shape in (("R", (3, 3)), ("p", (3,))):
+            for side in "ab":
+                leaf = f"loops[{k}].{name}_{side}"
+                shapes[leaf] = shape
+                found_shapes[leaf] = jnp.shape(getattr(loop, f"{name}_{side}"))
     for name, shape in shapes.items():
-        found = jnp.shape(getattr(model, name))
+        found = found_shapes[name]
         if found != shape:
             raise ValueError(
                 f"leaf {name} of model {model.name!r} has shape {found}, expected "
@@ -66,6 +74,8 @@ def _check(model: Model, name: str, field: str, value: Any) -> None:
     elif name == "taus":
         steps = value.shape[0] if value.ndim else 1
         shape, meaning = (steps, model.nv), f" (steps, nv = {model.nv})"
+    elif name == "loop_forces":
+        shape, meaning = (model.nc,), f" (nc = {model.nc})"
     else:
         shape, meaning = {"f_ext": (model.n, 6), "point": (3,), "base": (3,)}[name], ""
     if value.shape != shape:

@@ -18,7 +18,8 @@ from jaxdyn.model._check import (
     check_rotation,
 )
 from jaxdyn.model._inertial import Inertial
-from jaxdyn.model._model import Loop, Model
+from jaxdyn.model._loops import Placement, check_loop, loop_of
+from jaxdyn.model._model import Model
 from jaxdyn.model._singular import check_resistance
 from jaxdyn.model._topology import Topology
 
@@ -149,38 +150,26 @@ class ModelBuilder:
 
     def add_loop(
         self,
-        body_a: str | int,
-        p_a: Numbers,
-        body_b: str | int,
-        p_b: Numbers,
-        axes: Sequence[int] = (0, 1, 2),
+        body_a: str | int | None,
+        placement_a: Placement,
+        body_b: str | int | None,
+        placement_b: Placement,
+        joint: str | None = None,
+        *,
+        axes: Sequence[int] | None = None,
+        name: str | None = None,
     ) -> None:
-        """Hold a point of one body and a point of another together.
+        """Close a loop by a cut joint between two bodies, as `Model.with_loop` does.
 
-        Args:
-            body_a, body_b: names or indices of bodies that are already there.
-            p_a, p_b: the point in the axes of each body.
-            axes: the world axes along which the points are held together.
+        The bodies must be there already.
         """
-        what = f"loop {len(self._loops)}"
-        a, b = (self._find(what, body) for body in (body_a, body_b))
-        if a == b:
-            raise ValueError(
-                f"{what} joins body {self.names[a]!r} to itself, expected two bodies."
-            )
-        axes = tuple(int(i) for i in axes)
-        if not axes or not set(axes) <= {0, 1, 2} or len(set(axes)) != len(axes):
-            raise ValueError(
-                f"{what}: axes are {axes}, expected some of 0, 1, 2, once each."
-            )
-        row = {
-            "body_a": a,
-            "p_a": check_finite(self.names[a], f"point of {what}", p_a, (3,)),
-            "body_b": b,
-            "p_b": check_finite(self.names[b], f"point of {what}", p_b, (3,)),
-            "axes": axes,
-        }
-        self._loops.append(row)
+
+        def bodies(loop: str) -> tuple[int, int]:
+            return self._parent(loop, body_a), self._parent(loop, body_b)
+
+        taken = [loop["name"] for loop in self._loops]
+        placements = placement_a, placement_b
+        self._loops.append(check_loop(taken, bodies, placements, joint, axes, name))
 
     def build(self, dtype: Any = None, *, check_inertia: bool = True) -> Model:
         """The model, with leaves in `dtype` (by default JAX's floating type).
@@ -198,19 +187,9 @@ class ModelBuilder:
         topology, leaves = self._topology(), self._leaves()
         if check_inertia:
             check_resistance(topology, leaves)
-        loops = tuple(
-            Loop(
-                p_a=jnp.asarray(loop["p_a"], dtype),
-                p_b=jnp.asarray(loop["p_b"], dtype),
-                body_a=loop["body_a"],
-                body_b=loop["body_b"],
-                axes=loop["axes"],
-            )
-            for loop in self._loops
-        )
         return Model(
             topology=topology,
-            loops=loops,
+            loops=tuple(loop_of(loop, dtype) for loop in self._loops),
             **{key: jnp.asarray(leaf, dtype) for key, leaf in leaves.items()},
         )
 

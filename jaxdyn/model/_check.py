@@ -15,16 +15,16 @@ FRICTION_SPEED = 1e-3  # rad/s or m/s, where none is given
 
 
 def check_finite(
-    body: str, what: str, value: object, shape: tuple[int, ...]
+    name: str, what: str, value: object, shape: tuple[int, ...], kind: str = "body"
 ) -> np.ndarray:
     """The value as an array, or a `ValueError` naming the body and what is wrong."""
     array = as_numbers(value)
     if array is None or array.shape != shape:
         wanted = f"{' x '.join(map(str, shape))} numbers" if shape else "one number"
-        raise ValueError(f"body {body!r}: {what} is {value!r}, expected {wanted}.")
+        raise ValueError(f"{kind} {name!r}: {what} is {value!r}, expected {wanted}.")
     if not np.isfinite(array).all():
         raise ValueError(
-            f"body {body!r}: {what} is {array.tolist()}, expected finite numbers: "
+            f"{kind} {name!r}: {what} is {array.tolist()}, expected finite numbers: "
             "replace NaN and infinite entries."
         )
     return array
@@ -91,13 +91,14 @@ def _direction(name: str, what: str, value: Numbers) -> np.ndarray:
     return v if abs(length - 1) < 4e-16 else v / length
 
 
-def check_rotation(name: str, value: Numbers | None) -> np.ndarray:
+def check_rotation(name: str, value: Numbers | None, kind: str = "body") -> np.ndarray:
     """The placement R as a rotation matrix; the identity where none is given."""
-    R = check_finite(name, "placement R", np.eye(3) if value is None else value, (3, 3))
+    given = np.eye(3) if value is None else value
+    R = check_finite(name, "placement R", given, (3, 3), kind)
     error = np.abs(R.T @ R - np.eye(3)).max()
     if error > 1e-6 or np.linalg.det(R) < 0:
         raise ValueError(
-            f"body {name!r}: placement R {R.tolist()} is not a rotation (RᵀR differs "
+            f"{kind} {name!r}: placement R {R.tolist()} is not a rotation (RᵀR differs "
             f"from 1 by {error:.2g}, determinant {np.linalg.det(R):.3g}): give "
             "orthonormal, right-handed axes."
         )

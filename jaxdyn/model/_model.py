@@ -1,5 +1,6 @@
 """The `Model` pytree: a robot as static topology and array leaves."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
@@ -8,25 +9,10 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
+from jaxdyn.model._loops import Loop, Placement, check_loop, loop_of
 from jaxdyn.model._modules import Modules
 from jaxdyn.model._show import show
 from jaxdyn.model._topology import Topology
-
-
-class Loop(eqx.Module):
-    """A cut joint: a point of one body coincides with a point of another.
-
-    Attributes:
-        body_a, body_b: the two bodies, as indices.
-        p_a, p_b: the point in the axes of each body.
-        axes: the world axes (0, 1, 2) along which the points are held together.
-    """
-
-    p_a: Float[Array, "3"]
-    p_b: Float[Array, "3"]
-    body_a: int = eqx.field(static=True)
-    body_b: int = eqx.field(static=True)
-    axes: tuple[int, ...] = eqx.field(static=True)
 
 
 class Model(eqx.Module):
@@ -141,9 +127,58 @@ class Model(eqx.Module):
         """The same model with all leaves in another floating-point type."""
         return jax.tree.map(lambda leaf: leaf.astype(dtype), self)
 
+    @property
+    def nc(self) -> int:
+        """The number of constraints: rows of `loop_residual` and loop forces."""
+        return sum(len(loop.rows) for loop in self.loops)
+
+    def with_loop(
+        self,
+        body_a: str | int | None,
+        placement_a: Placement,
+        body_b: str | int | None,
+        placement_b: Placement,
+        joint: str | None = None,
+        *,
+        axes: Sequence[int] | None = None,
+        name: str | None = None,
+    ) -> "Model":
+        """The same model with one more cut joint, which closes a loop.
+
+        Args:
+            body_a, body_b: the two bodies, by name or index; None, -1 or the name of
+                the base for the world.
+            placement_a, placement_b: frames on these bodies, in body axes: the origin,
+                or a pair of rotation and origin.
+            joint: what holds the two frames together: "revolute" or "cylindrical" about
+                z, "prismatic" along z, "planar" with the normal z, "universal" about z
+                of frame a and x of frame b, "spherical" (by default), "fixed", or
+                "point" with `axes`.
+            axes: the world axes along which the origins are held together, as (0, 1)
+                for a mechanism that moves in the plane x, y.
+            name: by default "loop" and its number.
+        """
+
+        def bodies(loop: str) -> tuple[int, int]:
+            return self._side(loop, body_a), self._side(loop, body_b)
+
+        taken = [loop.name for loop in self.loops]
+        placements = placement_a, placement_b
+        data = check_loop(taken, bodies, placements, joint, axes, name)
+        loop = loop_of(data, self.dtype)
+        return eqx.tree_at(lambda m: m.loops, self, (*self.loops, loop))
+
     def without_loops(self) -> "Model":
         """The same tree of bodies without its loops."""
         return eqx.tree_at(lambda m: m.loops, self, ())
+
+    def _side(self, loop: str, body: str | int | None) -> int:
+        if body is None or body == -1 or body == self.topology.base:
+            return -1
+        try:
+            return self.body(body)
+        except ValueError as error:
+            raise ValueError(f"{loop}: {error}") from None
 
     def body(self, body: str | int | np.integer) -> int:
         """The index of a body given by name or index."""

@@ -16,7 +16,7 @@ def four_bar(*, dtype: Any = None) -> Model:
     _bar(b, "crank", None, 0.0, 0.3, 1.0)
     _bar(b, "coupler", "crank", 0.3, 0.8, 2.0)
     _bar(b, "rocker", None, 0.9, 0.6, 1.5)
-    b.add_loop("coupler", (0.8, 0.0, 0.0), "rocker", (0.6, 0.0, 0.0), _PLANE)
+    b.add_loop("coupler", (0.8, 0.0, 0.0), "rocker", (0.6, 0.0, 0.0), axes=_PLANE)
     return b.build(dtype)
 
 
@@ -26,7 +26,8 @@ def five_bar(*, dtype: Any = None) -> Model:
     for side, place in (("left", 0.0), ("right", 0.5)):
         _bar(b, f"{side}_proximal", None, place, 0.4, 0.8)
         _bar(b, f"{side}_distal", f"{side}_proximal", 0.4, 0.6, 1.0)
-    b.add_loop("left_distal", (0.6, 0.0, 0.0), "right_distal", (0.6, 0.0, 0.0), _PLANE)
+    tip = (0.6, 0.0, 0.0)
+    b.add_loop("left_distal", tip, "right_distal", tip, axes=_PLANE)
     return b.build(dtype)
 
 
@@ -43,7 +44,7 @@ def slider_crank(*, dtype: Any = None) -> Model:
         p=(0.0, 0.05, 0.0),
         inertial=Inertial(2.0, np.zeros(3), 0.002 * np.eye(3)),
     )
-    b.add_loop("rod", (0.7, 0.0, 0.0), "slider", (0.0, 0.0, 0.0), _PLANE)
+    b.add_loop("rod", (0.7, 0.0, 0.0), "slider", (0.0, 0.0, 0.0), axes=_PLANE)
     return b.build(dtype)
 
 
@@ -64,7 +65,7 @@ def three_rrr(*, dtype: Any = None) -> Model:
     )
     for leg in (2, 3):
         tip = (0.4, 0.0, 0.0)
-        b.add_loop(f"leg{leg}_distal", tip, "platform", corners[leg - 1], _PLANE)
+        b.add_loop(f"leg{leg}_distal", tip, "platform", corners[leg - 1], axes=_PLANE)
     return b.build(dtype)
 
 

@@ -87,19 +87,26 @@ BODY_ERRORS = [
     ),
 ]
 LOOP_ERRORS = [
-    ({"body_b": "a"}, "loop 0 joins body 'a' to itself"),
+    ({"body_b": "a"}, "loop 0 joins body 0 to itself"),
     ({"body_b": "z"}, r"loop 0 refers to body 'z', .* added so far \(a, b\)"),
     ({"body_a": 2}, "loop 0 refers to body 2, expected .* 2 bodies added so far"),
-    ({"body_a": "base"}, "loop 0 refers to body 'base', expected"),
-    ({"body_b": -1}, "loop 0 refers to body -1, expected"),
+    ({"body_a": "base", "body_b": -1}, "loop 0 joins body -1 to itself"),
+    ({"joint": "helical"}, "loop 0: a cut joint of type 'helical' is not known"),
+    ({"joint": "revolute", "axes": (0, 1)}, r"axes are \(0, 1\) for a revolute joint"),
+    ({"name": ""}, "a loop has the name '', expected a text"),
     (
         {"axes": (0, 3)},
         r"loop 0: axes are \(0, 3\), expected some of 0, 1, 2, once each",
     ),
     ({"axes": (1, 1)}, r"loop 0: axes are \(1, 1\)"),
     ({"axes": ()}, r"loop 0: axes are \(\)"),
-    ({"p_a": (0, 0)}, "body 'a': point of loop 0 is .*, expected 3 numbers"),
-    ({"p_b": (0, 0, np.nan)}, "body 'b': point of loop 0 is .*nan.* finite"),
+    ({"placement_a": (0, 0)}, "frame a of loop 'loop 0': placement R is 0, expected"),
+    ({"placement_a": 1.0}, "frame a of loop 'loop 0': the placement is 1.0, expected"),
+    ({"placement_b": (0, 0, np.nan)}, "frame b of loop 'loop 0': .*nan.* finite"),
+    (
+        {"placement_b": (2 * np.eye(3), (0, 0, 0))},
+        "frame b of loop 'loop 0': placement R .* is not a rotation",
+    ),
 ]
 FRAME_ERRORS = [
     ({"name": ""}, "a frame has the name '', expected a text"),
@@ -130,7 +137,8 @@ def test_a_refused_body_is_not_kept(options, message):
 
 @pytest.mark.parametrize("options, message", LOOP_ERRORS)
 def test_add_loop_says_what_is_wrong(options, message):
-    loop = {"body_a": "a", "p_a": (0, 0, 0), "body_b": "b", "p_b": (0, 0, 0)}
+    origin = (0, 0, 0)
+    loop = {"body_a": "a", "placement_a": origin, "body_b": "b", "placement_b": origin}
     builder = started()
     with pytest.raises(ValueError, match=message):
         builder.add_loop(**(loop | options))

@@ -208,13 +208,6 @@ def test_wrong_input_is_named(changed, message):
         jd.simulate(pendulum(), **given)
 
 
-def test_a_model_with_loops_is_an_error():
-    model = jd.robots.four_bar()
-    q = jd.neutral(model)
-    with pytest.raises(ValueError, match="loops"):
-        jd.simulate(model, q, jnp.zeros(model.nv), QUARTER)
-
-
 def test_float32_stays_float32():
     model, q = pendulum().astype(jnp.float32), jnp.array([0.3], jnp.float32)
     run = jd.simulate(model, q, 0 * q, QUARTER.astype(jnp.float32))

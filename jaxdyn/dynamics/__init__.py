@@ -1,0 +1,23 @@
+"""The front door: one function for each quantity; `method` chooses the formulation."""
+
+from jaxdyn.dynamics._forward import factor as factor
+from jaxdyn.dynamics._forward import forward_dynamics as forward_dynamics
+from jaxdyn.dynamics._forward import linearize as linearize
+from jaxdyn.dynamics._inverse import bias_forces as bias_forces
+from jaxdyn.dynamics._inverse import coriolis_matrix as coriolis_matrix
+from jaxdyn.dynamics._inverse import gravity_forces as gravity_forces
+from jaxdyn.dynamics._inverse import inverse_dynamics as inverse_dynamics
+from jaxdyn.dynamics._inverse import (
+    inverse_dynamics_derivatives as inverse_dynamics_derivatives,
+)
+from jaxdyn.dynamics._inverse import joint_reactions as joint_reactions
+from jaxdyn.dynamics._inverse import mass_matrix as mass_matrix
+from jaxdyn.dynamics._loops import Baumgarte as Baumgarte
+from jaxdyn.dynamics._loops import LoopCondition as LoopCondition
+from jaxdyn.dynamics._loops import constrained_dynamics as constrained_dynamics
+from jaxdyn.dynamics._loops import loop_condition as loop_condition
+from jaxdyn.dynamics._loops import loop_iterations as loop_iterations
+from jaxdyn.dynamics._loops import project_configuration as project_configuration
+from jaxdyn.dynamics._loops import project_velocity as project_velocity
+
+rnea, crba, aba = inverse_dynamics, mass_matrix, forward_dynamics  # names peers use

@@ -1,0 +1,152 @@
+"""Forces and inertia of the tree of bodies; loops are cut."""
+
+import jax.numpy as jnp
+from jaxtyping import Array, Float
+
+from jaxdyn.algorithms import (
+    BaseMotion,
+    compiled,
+    composite,
+    coriolis,
+    denoc,
+    denoc_inertia,
+    gibbs_appell,
+    gibbs_appell_inertia,
+    inverse_slopes,
+    newton_euler,
+    noc,
+    passive_forces,
+    transmitted_wrenches,
+)
+from jaxdyn.dynamics._choose import choose
+from jaxdyn.model import Model, arguments
+
+INVERSE = {"newton_euler": newton_euler, "gibbs_appell": gibbs_appell, "denoc": denoc}
+INERTIA = {
+    "composite": composite,
+    "gibbs_appell": gibbs_appell_inertia,
+    "noc": noc,
+    "denoc": denoc_inertia,
+}
+
+
+@compiled("method")
+def inverse_dynamics(
+    model: Model,
+    q: Float[Array, " nq"],
+    qd: Float[Array, " nv"],
+    qdd: Float[Array, " nv"],
+    *,
+    f_ext: Float[Array, "n 6"] | None = None,
+    base: BaseMotion | None = None,
+    method: str = "newton_euler",
+) -> Float[Array, " nv"]:
+    r"""Joint forces that produce the accelerations `qdd`.
+
+    $$\tau = M(q)\,\ddot q + h(q, \dot q) - \sum_i J_i^T f_i$$
+
+    Gravity, armature, springs and friction of the joints take part. O(n). The loops of
+    the model are cut.
+
+    Args:
+        f_ext: force and moment on each body, in world axes, moment about its origin.
+        base: motion of the base; by default it rests.
+        method: "newton_euler", "gibbs_appell" (Euler's tensor) or "denoc" (modules).
+    """
+    given = dict(q=q, qd=qd, qdd=qdd, f_ext=f_ext, base=base)
+    model, q, qd, qdd, f_ext, base = arguments(model, **given)
+    recursion = choose("inverse_dynamics", method, INVERSE)
+    tau = recursion(model, q, qd, qdd, f_ext, base)
+    return tau + model.armature * qdd + passive_forces(model, q, qd)
+
+
+@compiled("method")
+def bias_forces(
+    model: Model,
+    q: Float[Array, " nq"],
+    qd: Float[Array, " nv"],
+    *,
+    f_ext: Float[Array, "n 6"] | None = None,
+    base: BaseMotion | None = None,
+    method: str = "newton_euler",
+) -> Float[Array, " nv"]:
+    """Joint forces at which the accelerations are zero: inverse dynamics at qdd = 0."""
+    given = dict(q=q, qd=qd, f_ext=f_ext, base=base)
+    model, q, qd, f_ext, base = arguments(model, **given)
+    recursion = choose("bias_forces", method, INVERSE)
+    return recursion(model, q, qd, None, f_ext, base) + passive_forces(model, q, qd)
+
+
+@compiled()
+def gravity_forces(model: Model, q: Float[Array, " nq"]) -> Float[Array, " nv"]:
+    """Joint forces that hold the bodies against gravity, springs not included."""
+    model, q = arguments(model, q=q)
+    return newton_euler(model, q, jnp.zeros(model.nv, q.dtype), None)
+
+
+@compiled()
+def coriolis_matrix(
+    model: Model, q: Float[Array, " nq"], qd: Float[Array, " nv"]
+) -> Float[Array, "nv nv"]:
+    """The matrix C(q, qd) of Coriolis and centrifugal forces C qd; O(n²).
+
+    Of the many such matrices one for which Mdot - 2 C is skew; where q are coordinates,
+    that of the Christoffel symbols.
+    """
+    model, q, qd = arguments(model, q=q, qd=qd)
+    return coriolis(model, q, qd)
+
+
+@compiled()
+def joint_reactions(
+    model: Model,
+    q: Float[Array, " nq"],
+    qd: Float[Array, " nv"],
+    qdd: Float[Array, " nv"],
+    *,
+    f_ext: Float[Array, "n 6"] | None = None,
+    base: BaseMotion | None = None,
+) -> Float[Array, "n 6"]:
+    """All six components of the wrench that each body receives through its joint.
+
+    Force and moment about the body origin, in world axes, from the parent on the body.
+    Along the directions in which the joint moves they are what drives the body: the
+    joint force less armature, springs and friction. The others bear the load.
+    """
+    given = dict(q=q, qd=qd, qdd=qdd, f_ext=f_ext, base=base)
+    return transmitted_wrenches(*arguments(model, **given))
+
+
+@compiled("method")
+def mass_matrix(
+    model: Model, q: Float[Array, " nq"], *, method: str = "composite"
+) -> Float[Array, "nv nv"]:
+    r"""The inertia matrix M(q), armature included. The loops of the model are cut.
+
+    Args:
+        method: "composite" (composite bodies), "gibbs_appell" (the Hessian of Gibbs'
+            function), "noc" (Tᵀ M T) or "denoc" (composite masses and N_l N_d).
+    """
+    model, q = arguments(model, q=q)
+    M = choose("mass_matrix", method, INERTIA)(model, q)
+    return M + jnp.diag(model.armature)
+
+
+@compiled()
+def inverse_dynamics_derivatives(
+    model: Model,
+    q: Float[Array, " nq"],
+    qd: Float[Array, " nv"],
+    qdd: Float[Array, " nv"],
+    *,
+    f_ext: Float[Array, "n 6"] | None = None,
+    base: BaseMotion | None = None,
+) -> tuple[Float[Array, "nv nv"], Float[Array, "nv nv"], Float[Array, "nv nv"]]:
+    """The derivatives of `inverse_dynamics` by q, qd and qdd; the last is M(q).
+
+    Those by q are along tangent steps, as in `integrate`. In closed form, O(n²). The
+    external wrenches keep their components in world axes. The loops of the model are
+    cut.
+    """
+    given = dict(q=q, qd=qd, qdd=qdd, f_ext=f_ext, base=base)
+    return inverse_slopes(*arguments(model, **given))

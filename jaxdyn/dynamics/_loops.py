@@ -1,0 +1,254 @@
+"""Mechanisms with closed loops: accelerations, loop forces, consistent states."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+from jax import lax
+from jaxtyping import Array, Float, Int
+
+from jaxdyn.algorithms import (
+    BaseMotion,
+    LoopRows,
+    Poses,
+    body_motions,
+    body_velocities,
+    compiled,
+    cutoff,
+    denoc_factor,
+    forward_kinematics,
+    implicit,
+    integrate,
+    kkt,
+    loop_rows,
+    mobility,
+    range_space,
+    recursive,
+    row_forces,
+    row_rates,
+    second_rates,
+    sequential_regularization,
+    solve_saddle,
+)
+from jaxdyn.dynamics._choose import choose
+from jaxdyn.dynamics._inverse import inverse_dynamics
+from jaxdyn.dynamics._open import FORWARD, open_dynamics
+from jaxdyn.model import Model, arguments
+
+SOLVERS = {
+    "kkt": kkt,
+    "range_space": range_space,
+    "recursive": recursive,
+    "sequential_regularization": sequential_regularization,
+}
+PROJECTIONS = 3  # Newton steps; from an error e they leave e, e², e⁴, e⁸
+
+
+class Baumgarte(eqx.Module):
+    r"""Constraints that open loops close again, as a spring and a damper would.
+
+    $$\Psi \ddot q = -\dot\Psi \dot q - 2 \zeta \omega\, \Psi \dot q
+      - \omega^2 \varphi$$
+
+    Attributes:
+        frequency: omega in 1/s; openings decay as exp(-omega t) where damping is one.
+        damping: zeta.
+    """
+
+    frequency: Float[Array, ""] | float = 10.0
+    damping: Float[Array, ""] | float = 1.0
+
+
+class LoopCondition(eqx.Module):
+    """How well the loops of a model determine its motion.
+
+    Attributes:
+        rank: the number of independent rows.
+        mobility: the degrees of freedom that the loops leave: nv less the rank.
+        condition_number: the largest singular value of D^(-1/2) U⁻¹ Psiᵀ over its
+            smallest that is not zero; large near a singular posture.
+        singular_values: all of them, largest first.
+    """
+
+    rank: Int[Array, ""]
+    mobility: Int[Array, ""]
+    condition_number: Float[Array, ""]
+    singular_values: Float[Array, " k"]
+
+
+@compiled("method", "tolerance")
+def constrained_dynamics(
+    model: Model,
+    q: Float[Array, " nq"],
+    qd: Float[Array, " nv"],
+    tau: Float[Array, " nv"],
+    *,
+    f_ext: Float[Array, "n 6"] | None = None,
+    base: BaseMotion | None = None,
+    baumgarte: Baumgarte | None = None,
+    method: str = "range_space",
+    tolerance: float | None = None,
+) -> tuple[Float[Array, " nv"], Float[Array, " nc"]]:
+    r"""Accelerations, and the forces in the cut joints that keep the loops closed.
+
+    $$M \ddot q + h = \tau + \Psi^T \lambda, \qquad \Psi \ddot q = -\dot\Psi \dot q$$
+
+    [Ghosal] lecture 30. The accelerations of the cut tree open the loops; the loop
+    forces undo that. Derivatives are those of these equations, for every method. Rows
+    that depend on others are no error: the accelerations do not depend on them, and the
+    loop forces are those of least norm ("recursive": dependent ones are zero).
+
+    Args:
+        f_ext: force and moment on each body, in world axes, moment about its origin.
+        base: motion of the base, on which the world axes of the loops are fixed.
+        baumgarte: closes loops that are open.
+        method: with n joints and m rows, "kkt" solves all n + m equations at once,
+            O((n + m)³); "range_space" has multipliers first, O(n m² + m³); "recursive"
+            eliminates loops inside the recursion, O(n + m) if few of them cross any
+            joint; "sequential_regularization" iterates, O(n + m) an iteration.
+        tolerance: of "sequential_regularization", relative; by default 1e-10 (float32:
+            1e-5).
+
+    Returns:
+        The accelerations, and one loop force for each row of `loop_residual`: on body
+        a, and its opposite on body b. `loop_wrenches` turns them into forces and
+        moments.
+    """
+    if tolerance is not None and method != "sequential_regularization":
+        raise ValueError(
+            f"tolerance is {tolerance} for method {method!r}, which does not iterate, "
+            "expected None."
+        )
+    given = dict(q=q, qd=qd, tau=tau, f_ext=f_ext, base=base)
+    prepare = choose("constrained_dynamics", method, SOLVERS)
+    if method == "sequential_regularization":
+        prepare = partial(prepare, tolerance=tolerance)
+    inputs = arguments(model, **given)
+    return constrained("denoc", prepare, *inputs, baumgarte)
+
+
+def constrained(method: str, prepare: Callable, *inputs: Any) -> tuple[Any, Any]:
+    """Accelerations and loop forces by a method for the tree and one for the loops.
+
+    `inputs` are the model, q, qd, tau, f_ext, base and Baumgarte's method.
+    """
+    model, q, *others, _ = inputs
+    if not model.loops:
+        return open_dynamics(method, model, q, *others)[0], jnp.zeros(0, q.dtype)
+    tree = choose("forward_dynamics", method, FORWARD)
+
+    def forward(*inputs: Any) -> Any:
+        model, q, qd, *_, baumgarte = inputs
+        qdd, factor = tree(*inputs[:-1])
+        rows, opening = _opening(model, q, qd, qdd, baumgarte)
+        solver = prepare(model, q, factor, rows)
+        closing, loop_forces = solver(jnp.zeros_like(qdd), -opening)
+        return (qdd + closing, loop_forces), solver
+
+    return implicit(forward, _equations, _solve, None, *inputs)[0]
+
+
+def _equations(unknowns: Any, *inputs: Any) -> Any:
+    """Zero at the solution; their derivatives by it are those of `solve_saddle`."""
+    (qdd, loop_forces), (model, q, qd, tau, f_ext, base, baumgarte) = unknowns, inputs
+    rows, opening = _opening(model, q, qd, qdd, baumgarte)
+    wrenches = row_forces(model, rows, loop_forces)
+    if f_ext is not None:
+        wrenches = wrenches + f_ext
+    return inverse_dynamics(
+        model, q, qd, qdd, f_ext=wrenches, base=base
+    ) - tau, -opening
+
+
+def _solve(solver: Callable, slope: Any, model: Model, q: Any, *_: Any) -> Any:
+    return solve_saddle(model, q, solver, slope[0], -slope[1])
+
+
+def _opening(
+    model: Model, q: Any, qd: Any, qdd: Any, baumgarte: Baumgarte | None
+) -> tuple[LoopRows, Any]:
+    """The rows, and their second rates with what Baumgarte's method adds to these."""
+    at = body_motions(model, q, qd, qdd)
+    rows = loop_rows(model, Poses(at.R.array(), at.p.array()))
+    opening = second_rates(model, at)
+    if baumgarte is None:
+        return rows, opening
+    omega = jnp.asarray(baumgarte.frequency, q.dtype)
+    zeta = jnp.asarray(baumgarte.damping, q.dtype)
+    rate = row_rates(model, rows, at.v.array(), at.w.array())
+    return rows, opening + 2 * zeta * omega * rate + omega**2 * rows.residual
+
+
+@compiled("tolerance")
+def loop_iterations(
+    model: Model,
+    q: Float[Array, " nq"],
+    qd: Float[Array, " nv"],
+    tau: Float[Array, " nv"],
+    *,
+    tolerance: float | None = None,
+) -> Int[Array, ""]:
+    """How many O(n) iterations "sequential_regularization" takes."""
+    inputs = arguments(model, q=q, qd=qd, tau=tau)
+    model, q, qd, tau = inputs
+    qdd, factor = open_dynamics("denoc", *inputs, None, None)
+    rows, opening = _opening(model, q, qd, qdd, None)
+    solver = sequential_regularization(model, q, factor, rows, tolerance)
+    return solver.iterate(jnp.zeros_like(qd), -opening)[2]
+
+
+@compiled()
+def loop_condition(model: Model, q: Float[Array, " nq"]) -> LoopCondition:
+    """Rank, mobility and condition number of the loops at `q`."""
+    model, q = arguments(model, q=q)
+    rows = loop_rows(model, forward_kinematics(model, q))
+    W = mobility(model, denoc_factor(model, q), rows)
+    s = jnp.linalg.svd(W, compute_uv=False)
+    is_large = s > cutoff(W) * s.max(initial=0)
+    rank = is_large.sum()
+    smallest = jnp.where(is_large, s, jnp.inf).min(initial=jnp.inf)
+    condition = jnp.where(rank > 0, s.max(initial=0) / smallest, 1)
+    return LoopCondition(rank, model.nv - rank, condition, s)
+
+
+@compiled()
+def project_velocity(
+    model: Model, q: Float[Array, " nq"], qd: Float[Array, " nv"]
+) -> Float[Array, " nv"]:
+    r"""The nearest rates that keep the loops closed, $\Psi \dot q = 0$.
+
+    Nearest in kinetic energy: what an impulse in the cut joints brings about.
+    """
+    model, q, qd = arguments(model, q=q, qd=qd)
+    if not model.loops:
+        return qd
+    rows = loop_rows(model, forward_kinematics(model, q))
+    moved = body_velocities(model, q, qd)
+    return qd - _closing(model, q, rows, row_rates(model, rows, moved.v, moved.w))
+
+
+@compiled()
+def project_configuration(model: Model, q: Float[Array, " nq"]) -> Float[Array, " nq"]:
+    """A configuration near `q` that closes loops which are slightly open.
+
+    Newton's method with steps that are shortest in the metric of the inertia matrix.
+    For loops that are far open, or that must be checked, use `close_loops`.
+    """
+    model, q = arguments(model, q=q)
+    if not model.loops:
+        return q
+
+    def newton(q: Any, _: None) -> Any:
+        rows = loop_rows(model, forward_kinematics(model, q))
+        return integrate(model, q, -_closing(model, q, rows, rows.residual)), None
+
+    return lax.scan(newton, q, None, length=PROJECTIONS)[0]
+
+
+def _closing(model: Model, q: Any, rows: LoopRows, b: Any) -> Any:
+    """The rates x with Psi x = b that have the least kinetic energy."""
+    fixed = lax.stop_gradient((model, q, rows))
+    solver = range_space(*fixed[:2], denoc_factor(*fixed[:2]), fixed[2])
+    return solve_saddle(model, q, solver, jnp.zeros(model.nv, q.dtype), b)[0]

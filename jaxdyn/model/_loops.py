@@ -1,0 +1,143 @@
+"""Cut joints: what closes the loops of a mechanism whose bodies form a tree."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxdyn.model._check import as_numbers, check_finite, check_rotation
+
+# What can be held at a cut joint, with the frames a and b on the two bodies, their
+# origins x_a and x_b, and their axes as columns:
+#   X Y Z     x_a - x_b along an axis of the world
+#   x y z     x_a - x_b along an axis of frame a
+#   rx ry rz  turning of a about its axes relative to b
+#   cross     the angle between z of a and x of b, which is right
+ROWS = ("X", "Y", "Z", "x", "y", "z", "rx", "ry", "rz", "cross")
+
+CUT_JOINTS: dict[str, tuple[str, ...]] = {
+    "revolute": ("X", "Y", "Z", "rx", "ry"),  # turns about z
+    "prismatic": ("x", "y", "rx", "ry", "rz"),  # slides along z
+    "cylindrical": ("x", "y", "rx", "ry"),  # turns about z and slides along it
+    "universal": ("X", "Y", "Z", "cross"),  # turns about z of a, then about x of b
+    "planar": ("z", "rx", "ry"),  # moves in the plane with the normal z
+    "spherical": ("X", "Y", "Z"),
+    "fixed": ("X", "Y", "Z", "rx", "ry", "rz"),
+    "point": ("X", "Y", "Z"),  # some of them
+}
+
+Placement = Any  # three numbers, or a pair of a rotation and three numbers
+
+
+class Loop(eqx.Module):
+    """A cut joint between two bodies: the frame a on one and the frame b on the other.
+
+    Attributes:
+        R_a, p_a: pose of frame a in body a.
+        R_b, p_b: pose of frame b in body b.
+        name: of the loop.
+        body_a, body_b: the two bodies, as indices; -1 is the world.
+        joint: one of `CUT_JOINTS`.
+        axes: of a "point": the world axes (0, 1, 2) along which the origins of both
+            frames are held together.
+    """
+
+    R_a: Float[Array, "3 3"]
+    p_a: Float[Array, "3"]
+    R_b: Float[Array, "3 3"]
+    p_b: Float[Array, "3"]
+    name: str = eqx.field(static=True)
+    body_a: int = eqx.field(static=True)
+    body_b: int = eqx.field(static=True)
+    joint: str = eqx.field(static=True)
+    axes: tuple[int, ...] = eqx.field(static=True)
+
+    @property
+    def rows(self) -> tuple[str, ...]:
+        """What the cut joint holds, see `ROWS`; one multiplier for each."""
+        held = CUT_JOINTS[self.joint]
+        return tuple(held[k] for k in self.axes) if self.joint == "point" else held
+
+
+def check_loop(
+    taken: Sequence[str],
+    bodies: Callable[[str], tuple[int, int]],
+    placements: tuple[Any, Any],
+    joint: str | None,
+    axes: Sequence[int] | None,
+    name: str | None,
+) -> dict[str, Any]:
+    """The data of a `Loop`, checked; `axes` alone mean a "point".
+
+    `taken` are the names of the loops so far; `bodies` gives the indices of both
+    bodies, and is called with the name of the loop, for its errors.
+    """
+    name = f"loop {len(taken)}" if name is None else name
+    if not isinstance(name, str) or not name or name in taken:
+        raise ValueError(
+            f"a loop has the name {name!r}, expected a text that no other loop has."
+        )
+    body_a, body_b = bodies(name)
+    if body_a == body_b:
+        raise ValueError(
+            f"{name} joins body {body_a} to itself, expected two different bodies "
+            "(-1 is the world)."
+        )
+    if joint is None:
+        joint = "spherical" if axes is None else "point"
+    if joint == "point" and axes is not None and tuple(axes) == (0, 1, 2):
+        joint, axes = "spherical", None  # the same
+    if joint not in CUT_JOINTS:
+        raise ValueError(
+            f"{name}: a cut joint of type {joint!r} is not known, expected one of: "
+            f"{', '.join(CUT_JOINTS)}. Cut the loop at another of its joints."
+        )
+    (R_a, p_a), (R_b, p_b) = (
+        _placement(name, f"frame {side} of loop", placement)
+        for side, placement in zip("ab", placements, strict=True)
+    )
+    poses = dict(R_a=R_a, p_a=p_a, R_b=R_b, p_b=p_b)
+    chosen = _axes(name, joint, axes)
+    held = dict(name=name, body_a=body_a, body_b=body_b, joint=joint, axes=chosen)
+    return poses | held
+
+
+def loop_of(data: dict[str, Any], dtype: Any) -> Loop:
+    """The loop with checked data, its leaves in `dtype`."""
+    poses = {key: jnp.asarray(data[key], dtype) for key in ("R_a", "p_a", "R_b", "p_b")}
+    return Loop(**(data | poses))
+
+
+def _axes(name: str, joint: str, axes: Sequence[int] | None) -> tuple[int, ...]:
+    if joint != "point":
+        if axes is not None:
+            raise ValueError(
+                f"{name}: axes are {tuple(axes)} for a {joint} joint, expected none: "
+                'only a "point" has axes.'
+            )
+        return ()
+    chosen = (0, 1, 2) if axes is None else tuple(int(i) for i in axes)
+    if not chosen or not set(chosen) <= {0, 1, 2} or len(set(chosen)) != len(chosen):
+        raise ValueError(
+            f"{name}: axes are {chosen}, expected some of 0, 1, 2, once each."
+        )
+    return chosen
+
+
+def _placement(name: str, side: str, placement: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Rotation and origin from an origin alone, or from a pair of both."""
+    array = as_numbers(placement)
+    if array is not None and array.shape == (3,):
+        return np.eye(3), check_finite(name, "placement p", array, (3,), side)
+    if not isinstance(placement, tuple | list) or len(placement) != 2:
+        raise ValueError(
+            f"{side} {name!r}: the placement is {placement!r}, expected three numbers, "
+            "or a pair of a 3 x 3 rotation and three numbers."
+        )
+    R, p = placement
+    return check_rotation(name, R, side), check_finite(
+        name, "placement p", p, (3,), side
+    )
