@@ -96,3 +96,17 @@ def random_rotation(rng: np.random.Generator) -> np.ndarray:
     """A rotation matrix by the QR factorisation of a random one."""
     Q, _ = np.linalg.qr(rng.normal(size=(3, 3)))
     return Q * np.linalg.det(Q)
+
+
+def closed(
+    model: jd.Model, q: jnp.ndarray, body_a: int, body_b: int, joint: str, rng
+) -> jd.Model:
+    """The model with one more loop, closed at q, at a random frame of body a."""
+    at = jd.forward_kinematics(model, q)
+    R_a, p_a = random_rotation(rng), rng.normal(size=3)
+    R, p = (
+        np.concatenate([x, o]) for x, o in ((at.R, [np.eye(3)]), (at.p, [[0.0] * 3]))
+    )
+    A, x = R[body_a] @ R_a, p[body_a] + R[body_a] @ p_a  # -1 is the world
+    placement_b = R[body_b].T @ A, R[body_b].T @ (x - p[body_b])
+    return model.with_loop(body_a, (R_a, p_a), body_b, placement_b, joint)

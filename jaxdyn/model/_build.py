@@ -169,7 +169,8 @@ class ModelBuilder:
 
         taken = [loop["name"] for loop in self._loops]
         placements = placement_a, placement_b
-        self._loops.append(check_loop(taken, bodies, placements, joint, axes, name))
+        data = check_loop(self.names, taken, bodies, placements, joint, axes, name)
+        self._loops.append(data)
 
     def build(self, dtype: Any = None, *, check_inertia: bool = True) -> Model:
         """The model, with leaves in `dtype` (by default JAX's floating type).

@@ -63,6 +63,7 @@ class Loop(eqx.Module):
 
 
 def check_loop(
+    names: Sequence[str],
     taken: Sequence[str],
     bodies: Callable[[str], tuple[int, int]],
     placements: tuple[Any, Any],
@@ -72,8 +73,8 @@ def check_loop(
 ) -> dict[str, Any]:
     """The data of a `Loop`, checked; `axes` alone mean a "point".
 
-    `taken` are the names of the loops so far; `bodies` gives the indices of both
-    bodies, and is called with the name of the loop, for its errors.
+    `names` are those of all bodies, `taken` those of the loops so far; `bodies` gives
+    the indices of both bodies, and is called with the name of the loop, for its errors.
     """
     name = f"loop {len(taken)}" if name is None else name
     if not isinstance(name, str) or not name or name in taken:
@@ -82,10 +83,8 @@ def check_loop(
         )
     body_a, body_b = bodies(name)
     if body_a == body_b:
-        raise ValueError(
-            f"{name} joins body {body_a} to itself, expected two different bodies "
-            "(-1 is the world)."
-        )
+        what = "the world" if body_a < 0 else f"body {names[body_a]!r}"
+        raise ValueError(f"{name} joins {what} to itself, expected two bodies.")
     if joint is None:
         joint = "spherical" if axes is None else "point"
     if joint == "point" and axes is not None and tuple(axes) == (0, 1, 2):

@@ -164,7 +164,7 @@ class Model(eqx.Module):
 
         taken = [loop.name for loop in self.loops]
         placements = placement_a, placement_b
-        data = check_loop(taken, bodies, placements, joint, axes, name)
+        data = check_loop(self.names, taken, bodies, placements, joint, axes, name)
         loop = loop_of(data, self.dtype)
         return eqx.tree_at(lambda m: m.loops, self, (*self.loops, loop))
 

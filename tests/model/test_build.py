@@ -87,10 +87,10 @@ BODY_ERRORS = [
     ),
 ]
 LOOP_ERRORS = [
-    ({"body_b": "a"}, "loop 0 joins body 0 to itself"),
+    ({"body_b": "a"}, "loop 0 joins body 'a' to itself"),
     ({"body_b": "z"}, r"loop 0 refers to body 'z', .* added so far \(a, b\)"),
     ({"body_a": 2}, "loop 0 refers to body 2, expected .* 2 bodies added so far"),
-    ({"body_a": "base", "body_b": -1}, "loop 0 joins body -1 to itself"),
+    ({"body_a": "base", "body_b": -1}, "loop 0 joins the world to itself"),
     ({"joint": "helical"}, "loop 0: a cut joint of type 'helical' is not known"),
     ({"joint": "revolute", "axes": (0, 1)}, r"axes are \(0, 1\) for a revolute joint"),
     ({"name": ""}, "a loop has the name '', expected a text"),

@@ -1,0 +1,352 @@
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+
+import jaxdyn as jd
+from jaxdyn.algorithms import loop_plan
+from jaxdyn.model import CUT_JOINTS
+from tests.models import closed, random_rotation
+from tests.reference import cases, relative_error
+
+METHODS = ("kkt", "range_space", "recursive", "sequential_regularization")
+MECHANISMS = cases("closed_loops", "stewart_gough")
+FOUR_BAR = MECHANISMS[0]
+
+
+def state_of(case, k=0):
+    state = case["states"][k]
+    return tuple(jnp.asarray(state[name]) for name in ("q", "qd", "tau"))
+
+
+@pytest.mark.reference
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("case", MECHANISMS, ids=lambda case: case["model"]["name"])
+def test_every_method_agrees_with_independent_software(case, method):
+    model = jd.from_dict(case["model"])
+    bar = 2e-10 if method == "sequential_regularization" else 1e-13
+    for k, state in enumerate(case["states"]):
+        qdd, forces = jd.constrained_dynamics(model, *state_of(case, k), method=method)
+        assert relative_error(qdd, state["qdd_fd"]) < bar
+        assert relative_error(forces, state["loop_forces"]) < bar
+
+
+@pytest.mark.reference
+def test_forward_dynamics_respect_loops_whatever_the_method_for_the_tree():
+    model = jd.from_dict(FOUR_BAR["model"])
+    expected = FOUR_BAR["states"][0]["qdd_fd"]
+    for method in ("denoc", "articulated", "composite"):
+        qdd = jd.forward_dynamics(model, *state_of(FOUR_BAR), method=method)
+        assert relative_error(qdd, expected) < 1e-13
+
+
+def body_on(joint):
+    """A body that moves by a joint, and one that a cut joint leaves the same motion."""
+    box = jd.Inertial.box(2.0, (0.3, 0.2, 0.1)).moved(np.eye(3), (0.1, 0.2, 0.3))
+    axes = {"universal": ((0, 0, 1), (1, 0, 0)), "planar": ((0, 0, 1), (1, 0, 0))}
+    axis = dict(zip(("axis", "axis2"), axes.get(joint, ()), strict=False))
+    R, p = random_rotation(np.random.default_rng(3)), (0.4, -0.2, 0.5)
+    tree, cut = jd.ModelBuilder("tree"), jd.ModelBuilder("cut")
+    tree.add_body("box", None, joint, inertial=box, R=R, p=p, **axis)
+    cut.add_body("box", None, "free", inertial=box)
+    # universal: z belongs to frame a, here on the world
+    frames = ("box", np.zeros(3)), (None, (R, p))
+    frames = frames[::-1] if joint == "universal" else frames
+    cut.add_loop(*frames[0], *frames[1], joint)
+    return tree.build(), cut.build()
+
+
+@pytest.mark.parametrize(
+    "joint", [j for j in CUT_JOINTS if j not in ("point", "fixed")]
+)
+def test_a_cut_joint_moves_as_a_joint_of_the_tree_does(joint, rng):
+    tree, cut = body_on(joint)
+    q = jd.random_configuration(tree, jax.random.key(1))
+    qd = jnp.asarray(rng.normal(size=tree.nv))
+    at, moved = jd.forward_kinematics(tree, q), jd.body_velocities(tree, q, qd)
+    R, w, v = at.R[0], moved.w[0], moved.v[0]
+    found = jd.inverse_kinematics(cut, jd.neutral(cut), "box", at.p[0], R).q
+    f_ext = jnp.asarray(rng.normal(size=(1, 6)))
+    rates = jnp.concatenate([R.T @ v, R.T @ w])
+    np.testing.assert_allclose(jd.loop_residual(cut, found), 0, atol=1e-9)
+    np.testing.assert_allclose(jd.loop_jacobian(cut, found) @ rates, 0, atol=1e-9)
+    zero = jnp.zeros(tree.nv), jnp.zeros(6)
+    one = jd.forward_dynamics(tree, q, qd, zero[0], f_ext=f_ext)
+    other = jd.forward_dynamics(cut, found, rates, zero[1], f_ext=f_ext)
+    one = jd.body_accelerations(tree, q, qd, one)
+    other = jd.body_accelerations(cut, found, rates, other)
+    np.testing.assert_allclose(one.dv, other.dv, atol=1e-7)
+    np.testing.assert_allclose(one.dw, other.dw, atol=1e-7)
+
+
+def spatial_four_bar():
+    """The four-bar, held by a revolute joint in space: three of five rows depend."""
+    model = jd.from_dict(FOUR_BAR["model"]).without_loops()
+    return model.with_loop("coupler", (0.8, 0, 0), "rocker", (0.6, 0, 0), "revolute")
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_dependent_rows_change_nothing(method):
+    qdd, forces = jd.constrained_dynamics(
+        spatial_four_bar(), *state_of(FOUR_BAR), method=method
+    )
+    state = FOUR_BAR["states"][0]
+    assert relative_error(qdd, state["qdd_fd"]) < 1e-10
+    expected = [*state["loop_forces"], 0, 0, 0]
+    np.testing.assert_allclose(forces, expected, atol=2e-9)
+
+
+def test_rank_and_mobility_are_told():
+    model, (q, _, _) = spatial_four_bar(), state_of(FOUR_BAR)
+    found = jd.loop_condition(model, q)
+    assert (int(found.rank), int(found.mobility)) == (2, 1)
+    assert 1 < float(found.condition_number) < 100
+
+
+def at_dead_centre():
+    """A four-bar with all bars in one line: its loop cannot turn the crank."""
+    model = jd.robots.four_bar()
+    place = model.p.at[2, 0].set(0.5)  # 0.3 + 0.8 - 0.6
+    return eqx.tree_at(lambda m: m.p, model, place), jnp.zeros(3), jnp.zeros(3)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_singular_posture_gives_a_finite_result(method):
+    model, q, qd = at_dead_centre()
+    tau = jnp.array([0.1, 0.2, 0.3])
+    qdd, forces = jd.constrained_dynamics(model, q, qd, tau, method=method)
+    assert np.isfinite(qdd).all() and np.isfinite(forces).all()
+    equation = jd.mass_matrix(model, q) @ qdd + jd.bias_forces(model, q, qd) - tau
+    Psi = jd.loop_jacobian(model, q)
+    np.testing.assert_allclose(equation, Psi.T @ forces, atol=1e-8)
+    np.testing.assert_allclose(Psi @ qdd, 0, atol=1e-8)
+    assert float(forces[0]) == pytest.approx(0, abs=1e-9)  # of least norm
+    assert int(jd.loop_condition(model, q).rank) == 1
+
+
+def test_near_a_singular_posture_the_condition_number_is_large():
+    model, q, _ = at_dead_centre()
+    near = jd.project_configuration(model, q + jnp.array([1e-6, 0.0, 0.0]))
+    found = jd.loop_condition(model, near)
+    assert int(found.rank) == 2 and float(found.condition_number) > 1e4
+
+
+@pytest.fixture(scope="module")
+def random_mechanism():
+    rng = np.random.default_rng(2)
+    joints = ("revolute", "spherical", "free", "universal")
+    model = jd.robots.random_tree(5, 20, joints=joints)
+    q = jd.random_configuration(model, jax.random.key(1))
+    loops = ((19, 3, "spherical"), (18, 5, "universal"), (-1, 17, "point"))
+    for loop in (*loops, (12, 16, "cylindrical"), (0, 9, "planar")):
+        model = closed(model, q, *loop, rng)
+    qd, tau = (jnp.asarray(rng.normal(size=model.nv)) for _ in range(2))
+    return model, q, jd.project_velocity(model, q, qd), tau
+
+
+@pytest.mark.parametrize("method", ("kkt", "recursive", "sequential_regularization"))
+def test_methods_agree_on_a_random_mechanism_in_space(random_mechanism, method):
+    model, q, qd, tau = random_mechanism
+    wind = jnp.asarray(np.random.default_rng(0).normal(size=(model.n, 6)))
+    base = jd.BaseMotion(dv=jnp.array([0.1, 0.2, 0.3]), w=jnp.array([0.5, 0.1, 0.0]))
+    given = dict(f_ext=wind, base=base)
+    qdd, forces = jd.constrained_dynamics(model, q, qd, tau, **given, method=method)
+    others = jd.constrained_dynamics(model, q, qd, tau, **given)
+    bar = 1e-8 if method == "sequential_regularization" else 1e-11
+    assert relative_error(qdd, others[0]) < bar
+    assert relative_error(forces, others[1]) < bar
+    equation = jd.inverse_dynamics(model, q, qd, qdd, **given) - tau
+    Psi = jd.loop_jacobian(model, q)
+    assert relative_error(equation, Psi.T @ forces) < bar
+    np.testing.assert_allclose(Psi @ qdd, jd.loop_bias(model, q, qd), atol=100 * bar)
+
+
+def test_projected_rates_are_the_nearest_in_kinetic_energy(random_mechanism):
+    model, q, qd, _ = random_mechanism
+    before = qd + 0.3
+    found = jd.project_velocity(model, q, before)
+    Psi, M = jd.loop_jacobian(model, q), jd.mass_matrix(model, q)
+    np.testing.assert_allclose(Psi @ found, 0, atol=1e-12)
+    kept = found - qd  # both are possible, and so is their difference
+    assert abs(float(kept @ M @ (found - before))) < 1e-11
+
+
+def test_a_configuration_slightly_open_is_closed(random_mechanism):
+    model, q, qd, _ = random_mechanism
+    near = jd.integrate(model, q, 1e-3 * (qd + 1.0))
+    assert float(jnp.abs(jd.loop_residual(model, near)).max()) > 1e-4
+    found = jd.project_configuration(model, near)
+    np.testing.assert_allclose(jd.loop_residual(model, found), 0, atol=1e-13)
+
+
+def test_baumgarte_drives_openings_to_zero():
+    model = jd.from_dict(FOUR_BAR["model"])
+    q, qd, tau = state_of(FOUR_BAR)
+    q, qd = q + 1e-2, qd + 1e-2
+    law = jd.Baumgarte(frequency=7.0, damping=0.8)
+    qdd, _ = jd.constrained_dynamics(model, q, qd, tau, baumgarte=law)
+    Psi = jd.loop_jacobian(model, q)
+    second = Psi @ qdd - jd.loop_bias(model, q, qd)
+    rate, opening = Psi @ qd, jd.loop_residual(model, q)
+    np.testing.assert_allclose(
+        second, -2 * 0.8 * 7.0 * rate - 49.0 * opening, atol=1e-12
+    )
+
+
+def weighed(method):
+    """One number of accelerations and loop forces, as a function of all inputs."""
+
+    def value(model, d, qd, tau, q):
+        at = jd.integrate(model, q, d)
+        qdd, forces = jd.constrained_dynamics(model, at, qd, tau, method=method)
+        return qdd @ jnp.arange(1.0, 1 + len(qdd)) + forces @ jnp.cos(
+            jnp.arange(1.0, 1 + len(forces))
+        )
+
+    return value
+
+
+@pytest.mark.parametrize(
+    "method, case",
+    [
+        ("range_space", 0),
+        ("recursive", 2),
+        pytest.param("range_space", 4, marks=pytest.mark.slow),
+        *(pytest.param(m, 0, marks=pytest.mark.slow) for m in (METHODS[0], METHODS[3])),
+    ],
+)
+def test_gradients_equal_differences_for_state_forces_lengths_and_masses(
+    method, case, rng
+):
+    case = MECHANISMS[case]
+    model, (q, qd, tau) = jd.from_dict(case["model"]), state_of(case)
+    value = jax.jit(weighed(method))
+    d = jnp.zeros(model.nv)
+    slope = jax.jit(jax.grad(weighed(method), (0, 1, 2, 3)))(model, d, qd, tau, q)
+    steps = [jnp.asarray(rng.normal(size=model.nv)) for _ in range(3)]
+    still = jax.tree.map(jnp.zeros_like, model)
+    moved = [jnp.asarray(rng.normal(size=x.shape)) for x in (model.mass, model.p)]
+    by_model = eqx.tree_at(
+        lambda m: (m.mass, m.p, m.loops[0].p_a, m.gravity),
+        still,
+        (*moved, jnp.array([0.3, -0.2, 0.1]), jnp.array([0.1, 0.2, 0.3])),
+    )
+
+    def at(h):
+        changed = jax.tree.map(lambda x, s: x + h * s, model, by_model)
+        new = [x + h * s for x, s in zip((d, qd, tau), steps, strict=True)]
+        return float(value(changed, *new, q))
+
+    h = 1e-4
+    difference = (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h)
+    pairs = zip(
+        jax.tree.leaves(slope), jax.tree.leaves((by_model, *steps)), strict=True
+    )
+    along = float(sum((a * b).sum() for a, b in pairs))
+    bar = 1e-6 if method == "sequential_regularization" else 1e-8
+    assert along == pytest.approx(difference, rel=bar)
+
+
+def test_forward_mode_equals_reverse_mode_and_no_slope_is_nan_at_rest():
+    model = jd.from_dict(FOUR_BAR["model"])
+    q, _, tau = state_of(FOUR_BAR)
+    rest = jnp.zeros(3)
+
+    def both(qd, tau):
+        return jnp.concatenate(jd.constrained_dynamics(model, q, qd, tau))
+
+    forward = jax.jit(jax.jacfwd(both, (0, 1)))(rest, tau)
+    reverse = jax.jit(jax.jacrev(both, (0, 1)))(rest, tau)
+    for a, b in zip(forward, reverse, strict=True):
+        np.testing.assert_allclose(a, b, atol=1e-12)
+    np.testing.assert_allclose(forward[0], 0, atol=1e-12)  # quadratic in qd
+
+
+@pytest.mark.slow
+def test_second_derivatives_equal_differences_of_first_ones(rng):
+    model = jd.from_dict(FOUR_BAR["model"])
+    q, qd, tau = state_of(FOUR_BAR)
+    value = weighed("range_space")
+    step = jnp.asarray(rng.normal(size=3))
+
+    def slope(d):
+        return jax.grad(value, 1)(model, d, qd, tau, q)
+
+    compiled = jax.jit(slope)
+    second = jax.jit(lambda d: jax.jvp(slope, (d,), (step,))[1])(jnp.zeros(3))
+    h = 1e-5
+    difference = (compiled(h * step) - compiled(-h * step)) / (2 * h)
+    np.testing.assert_allclose(second, difference, rtol=1e-6, atol=1e-5)
+
+
+def test_tangent_dynamics_with_loops_are_slopes_of_forward_dynamics(rng):
+    model = jd.from_dict(FOUR_BAR["model"])
+    q, qd, tau = state_of(FOUR_BAR)
+    A, B = jd.linearize(model, q, qd, tau)
+    step = jnp.asarray(rng.normal(size=(3, 3)))
+    h = 1e-5
+    one, other = (
+        jd.forward_dynamics(model, q + s * step[0], qd + s * step[1], tau + s * step[2])
+        for s in (h, -h)
+    )
+    rates = A @ jnp.concatenate([step[0], step[1]]) + B @ step[2]
+    np.testing.assert_allclose(rates[:3], step[1], atol=1e-15)
+    np.testing.assert_allclose(rates[3:], (one - other) / (2 * h), rtol=1e-7)
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_vmap_is_the_loop_and_float32_stays(method):
+    model = jd.from_dict(FOUR_BAR["model"])
+    states = [state_of(FOUR_BAR, k) for k in range(3)]
+    batch = [jnp.stack(x) for x in zip(*states, strict=True)]
+    run = jax.jit(lambda *x: jd.constrained_dynamics(model, *x, method=method))
+    rows = jax.jit(jax.vmap(lambda *x: run(*x)))(*batch)
+    for k, state in enumerate(states):
+        for one, all_rows in zip(run(*state), rows, strict=True):
+            np.testing.assert_allclose(all_rows[k], one, rtol=1e-9)
+    small = [x.astype(jnp.float32) for x in states[0]]
+    found = jd.constrained_dynamics(model.astype(jnp.float32), *small, method=method)
+    assert {x.dtype for x in found} == {jnp.dtype("float32")}
+    assert relative_error(found[0], FOUR_BAR["states"][0]["qdd_fd"]) < 2e-4
+
+
+def test_loops_that_close_early_leave_the_recursion_narrow():
+    topology = jd.robots.chain(40).topology
+    near = tuple((i, i + 3, 2) for i in range(0, 36, 2))
+    far = tuple((-1, i, 2) for i in range(0, 36, 2))
+    narrow, wide = loop_plan(topology, near), loop_plan(topology, far)
+    assert (narrow.slots, narrow.at_base.size) == (4, 0)
+    assert (wide.slots, wide.at_base.size) == (36, 36)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (
+            {"method": "fast"},
+            "method is 'fast', expected one of: kkt, range_space, rec",
+        ),
+        (
+            {"tolerance": 1e-3},
+            "tolerance is 0.001 for method 'range_space', which does",
+        ),
+        (
+            {"method": "sequential_regularization", "tolerance": 2.0},
+            "tolerance is 2.0, expected a number from 0 to 1",
+        ),
+    ],
+)
+def test_wrong_options_are_named(options, message):
+    model = jd.from_dict(FOUR_BAR["model"])
+    with pytest.raises(ValueError, match=message):
+        jd.constrained_dynamics(model, *state_of(FOUR_BAR), **options)
+
+
+def test_a_model_without_loops_has_no_loop_forces():
+    model, q = jd.robots.gripper(), jnp.ones(4)
+    qdd, forces = jd.constrained_dynamics(model, q, q, q)
+    np.testing.assert_array_equal(qdd, jd.forward_dynamics(model, q, q, q))
+    assert forces.shape == (0,)
+    np.testing.assert_array_equal(jd.project_velocity(model, q, q), q)
+    np.testing.assert_array_equal(jd.project_configuration(model, q), q)
