@@ -123,6 +123,16 @@ ELSEWHERE = {  # not a function of a state: tested where they are built
     "joint_limit_event",
     "power_balance",
     "simulate",
+    # of models with loops: tests/dynamics/test_loops.py, tests/algorithms/test_loops.py
+    "constrained_dynamics",
+    "loop_bias",
+    "loop_condition",
+    "loop_iterations",
+    "loop_jacobian",
+    "loop_residual",
+    "loop_wrenches",
+    "project_configuration",
+    "project_velocity",
 }
 ALIASES = {"aba", "crba", "rnea"}
 LARGE = {  # results with a row or a block for every body

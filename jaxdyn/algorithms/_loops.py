@@ -92,7 +92,7 @@ def loop_wrenches(
     """
     model, q, loop_forces = arguments(model, q=q, loop_forces=loop_forces)
     poses = forward_kinematics(model, q)
-    owner = np.repeat(np.arange(len(model.loops)), [len(x.rows) for x in model.loops])
+    owner = np.repeat(np.arange(len(model.loops)), _row_counts(model))
     rows = loop_rows(model, poses).wrench_a * loop_forces[:, None]
     wrench = put(rows, owner, len(model.loops))
     f, n = Vec3.of(wrench[:, :3]), Vec3.of(wrench[:, 3:])
@@ -207,13 +207,15 @@ def _angular(a: Side, b: Side) -> tuple[Vec3, Vec3, Vec3, Vec3]:
 def _frames(model: Model, side: str, poses: Poses) -> Side:
     """The frames of all loops on one side."""
     dtype = poses.p.dtype
-    bodies = np.array([getattr(loop, f"body_{side}") for loop in model.loops])
+    bodies = _loop_bodies(model, side)
     world = jnp.eye(3, dtype=dtype), jnp.zeros(3, dtype)
     R, p = from_parents(bodies, (poses.R, poses.p), world)
     frame_R, frame_p = (
-        jnp.stack([getattr(loop, f"{name}_{side}") for loop in model.loops])
+        jnp.array([getattr(loop, f"{name}_{side}") for loop in model.loops], dtype)
         for name in "Rp"
     )
+    if not model.loops:
+        frame_R, frame_p = frame_R.reshape(0, 3, 3), frame_p.reshape(0, 3)
     arm = product(R, frame_p[..., None])[..., 0]
     A = Mat3.of(product(R, frame_R))
     return Side(A, Vec3.of(p + arm), Vec3.of(arm))
@@ -222,7 +224,7 @@ def _frames(model: Model, side: str, poses: Poses) -> Side:
 def _moving(model: Model, side: str, at: Motion) -> tuple[Side, Side, Side]:
     """The frames of one side, their rates and second rates."""
     frame = _frames(model, side, Poses(at.R.array(), at.p.array()))
-    bodies = np.array([getattr(loop, f"body_{side}") for loop in model.loops])
+    bodies = _loop_bodies(model, side)
     o = Vec3.zero(at.p.x.dtype)
     moved = from_parents(bodies, (at.v, at.w, at.dv, at.dw), (o, o, o, o))
     v, w, dv, dw = moved
@@ -233,10 +235,18 @@ def _moving(model: Model, side: str, at: Motion) -> tuple[Side, Side, Side]:
     return frame, rate, Side(twice, dv + bent, bent)
 
 
+def _loop_bodies(model: Model, side: str) -> np.ndarray:
+    """Of each loop its body on one side, -1 for the world."""
+    return np.array([getattr(loop, f"body_{side}") for loop in model.loops], int)
+
+
 def _row_bodies(model: Model, side: str) -> np.ndarray:
     """Of each row its body on one side, -1 for the world."""
-    bodies = [getattr(x, f"body_{side}") for x in model.loops for _ in x.rows]
-    return np.array(bodies, int)
+    return np.repeat(_loop_bodies(model, side), _row_counts(model))
+
+
+def _row_counts(model: Model) -> np.ndarray:
+    return np.array([len(loop.rows) for loop in model.loops], int)
 
 
 def _chosen(model: Model, rows: Any) -> Any:

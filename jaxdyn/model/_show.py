@@ -1,9 +1,10 @@
 """A model as text: its tree, joints, masses and conventions."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from jaxdyn.model._loops import Loop
 from jaxdyn.model._topology import Topology
 
 CONVENTIONS = (
@@ -16,7 +17,9 @@ MAX_ROWS = 60
 
 
 def show(
-    topology: Topology, values: Mapping[str, np.ndarray] | None, loops: int
+    topology: Topology,
+    values: Mapping[str, np.ndarray] | None,
+    loops: Sequence[Loop],
 ) -> str:
     """The text of `repr(model)`; without `values` (traced, batched) its structure."""
     t = topology
@@ -36,8 +39,16 @@ def show(
     if len(rows) > MAX_ROWS:
         lines.append(f"... {len(rows) - MAX_ROWS} more bodies")
     if loops:
-        lines.append(f"closed by {_count(loops, 'loop', 'loops')}")
+        lines.append(f"closed by {_count(len(loops), 'loop', 'loops')}")
+        lines += [_loop(t, loop) for loop in loops[:MAX_ROWS]]
     return "\n".join([*lines, CONVENTIONS])
+
+
+def _loop(t: Topology, loop: Loop) -> str:
+    names = (*t.names, t.base)  # -1 is the base
+    along = f" along {', '.join('xyz'[i] for i in loop.axes)}" if loop.axes else ""
+    bodies = f"{names[loop.body_a]} to {names[loop.body_b]}"
+    return f"  {loop.name}: {bodies}, {loop.joint}{along}"
 
 
 def _tree(t: Topology) -> list[tuple[str, int]]:

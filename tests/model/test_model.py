@@ -95,7 +95,8 @@ def test_repr_of_one_body_counts_in_the_singular():
 
 
 def test_repr_says_that_loops_close_the_tree():
-    assert "closed by 1 loop" in lines(gripper(loop=True))
+    shown = lines(gripper(loop=True))
+    assert "closed by 1 loop" in shown and "  loop 0: f2 to f3, spherical" in shown
 
 
 def test_repr_of_a_large_model_is_cut():
