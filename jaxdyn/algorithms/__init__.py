@@ -12,7 +12,6 @@ from jaxdyn.algorithms._configuration import (
 )
 from jaxdyn.algorithms._configuration import turning_rate as turning_rate
 from jaxdyn.algorithms._configuration import unit_quaternions as unit_quaternions
-from jaxdyn.algorithms._constrained import loop_plan as loop_plan
 from jaxdyn.algorithms._constrained import recursive as recursive
 from jaxdyn.algorithms._coriolis import coriolis as coriolis
 from jaxdyn.algorithms._denoc import denoc as denoc

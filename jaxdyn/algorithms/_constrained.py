@@ -1,7 +1,6 @@
 """Loops closed inside the recursion: articulated bodies that carry constraints."""
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 
 import equinox as eqx
@@ -17,7 +16,7 @@ from jaxdyn.algorithms._links import rates
 from jaxdyn.algorithms._loops import LoopRows
 from jaxdyn.algorithms._rows import put, take
 from jaxdyn.algorithms._walk import collect, inward, outward, spread
-from jaxdyn.model import Model, Topology
+from jaxdyn.model import LoopPlan, Model, Topology, loop_plan
 from jaxdyn.spatial import ArticulatedInertia, Vec3, dot
 
 Vector = Float[Array, "..."]
@@ -72,7 +71,7 @@ class Recursive(eqx.Module):
     own: Float[Array, "steps slots 6"]
     links: Any
     topology: Topology = eqx.field(static=True)
-    plan: "Plan" = eqx.field(static=True)
+    plan: LoopPlan = eqx.field(static=True)
 
     def __call__(self, phi: Vector, b: Vector) -> tuple[Vector, Vector]:
         t, plan = self.topology, self.plan
@@ -167,7 +166,7 @@ def _outwards(parent: Any, x: Any) -> Any:
     return ((v, w), forces), (qdd, found)
 
 
-def _close_base(plan: "Plan", arrived: Subtree) -> Vector:
+def _close_base(plan: LoopPlan, arrived: Subtree) -> Vector:
     """The multipliers of the loops that close at the base, which stands still."""
     slots = jnp.asarray(plan.slot[plan.at_base] + 1)
     _, closed = lax.scan(_close, arrived, slots)
@@ -199,7 +198,7 @@ def _nothing(slots: int, dtype: Any) -> Subtree:
     return Subtree(none, (zero, zero), (rows, rows), row, square, row)
 
 
-def _own_rows(model: Model, plan: "Plan", rows: LoopRows) -> Vector:
+def _own_rows(model: Model, plan: LoopPlan, rows: LoopRows) -> Vector:
     """[steps, slots, 6] the wrenches of all rows at the steps of both bodies."""
     steps = len(model.topology.steps.body)
     size = steps * plan.slots
@@ -209,89 +208,3 @@ def _own_rows(model: Model, plan: "Plan", rows: LoopRows) -> Vector:
         for step, wrench in sides
     )
     return (a + b).reshape(steps, plan.slots, 6)
-
-
-@dataclass(frozen=True, eq=False)
-class Plan:
-    """Where the rows of the loops travel; host side.
-
-    Attributes:
-        slots: how many rows cross any one step at most.
-        slot: of each row.
-        sides: of each row the steps that carry its bodies, -1 for the world.
-        first: of each row a step that carries one of them.
-        closing: [steps, rows] the slots of the rows eliminated at each step, from one.
-        at_base: the rows eliminated at the base.
-        place: of each row where its multiplier is: [steps * rows], then at the base.
-    """
-
-    slots: int
-    slot: np.ndarray
-    sides: tuple[np.ndarray, np.ndarray]
-    first: np.ndarray
-    closing: np.ndarray
-    at_base: np.ndarray
-    place: np.ndarray
-
-
-@lru_cache(maxsize=64)
-def loop_plan(topology: Topology, loops: tuple[tuple[int, int, int], ...]) -> Plan:
-    """The plan for loops given as bodies a and b and a number of rows.
-
-    Loops are coloured from the base outward, in the order of the step where they close:
-    each takes the lowest slots that no loop before it uses on a common step. The paths
-    of loops are subtrees of a tree, for which that order needs the fewest slots.
-    """
-    parent, last = topology.steps.parent, topology.steps.last
-    paths, closes = [], []
-    for a, b, _ in loops:
-        up = [_support(parent, int(last[i]) if i >= 0 else -1) for i in (a, b)]
-        common = set(up[0]) & set(up[1])
-        closes.append(max(common, default=-1))  # parents precede their children
-        paths.append((set(up[0]) ^ set(up[1])) | {closes[-1]})
-    used: dict[int, set[int]] = {}
-    slots: list[list[int]] = [[] for _ in loops]
-    for k in np.argsort([_depth(parent, step) for step in closes], kind="stable"):
-        taken = set().union(*(used.get(step, set()) for step in paths[k]))
-        free = (s for s in range(len(taken) + loops[k][2]) if s not in taken)
-        slots[k] = [s for s, _ in zip(free, range(loops[k][2]), strict=False)]
-        for step in paths[k]:
-            used.setdefault(step, set()).update(slots[k])
-    rows = [(k, s) for k in range(len(loops)) for s in slots[k]]
-    closing: list[list[int]] = [[] for _ in parent]
-    for r, (k, _) in enumerate(rows):
-        if closes[k] >= 0:
-            closing[closes[k]].append(r)
-    at_base = np.array([r for r, (k, _) in enumerate(rows) if closes[k] < 0], int)
-    width = max(map(len, closing))
-    table, place = np.zeros((len(parent), width), int), np.zeros(len(rows), int)
-    for step, members in enumerate(closing):
-        for column, r in enumerate(members):
-            table[step, column] = rows[r][1] + 1
-            place[r] = step * width + column
-    place[at_base] = len(parent) * width + np.arange(len(at_base))
-    sides = [
-        np.array([last[i] if i >= 0 else -1 for k, _ in rows for i in [loops[k][side]]])
-        for side in (0, 1)
-    ]
-    return Plan(
-        slots=1 + max(s for _, s in rows),
-        slot=np.array([s for _, s in rows]),
-        sides=(sides[0], sides[1]),
-        first=np.maximum(*sides),
-        closing=table,
-        at_base=at_base,
-        place=place,
-    )
-
-
-def _support(parent: np.ndarray, step: int) -> list[int]:
-    steps = []
-    while step >= 0:
-        steps.append(step)
-        step = int(parent[step])
-    return steps
-
-
-def _depth(parent: np.ndarray, step: int) -> int:
-    return len(_support(parent, step))

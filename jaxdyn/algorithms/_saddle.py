@@ -182,10 +182,10 @@ def _regularized(A: Callable, r: Vector, tolerance: float) -> tuple[Vector, Any]
 
     def advance(state: Any) -> Any:
         x, rest, k = state
-        step, products = _conjugate_gradients(
+        step, left, products = _conjugate_gradients(
             lambda v: eps * v + A(v), rest, 0.5 * tolerance * length
         )
-        return x + step, r - A(x + step), k + products + 1
+        return x + step, left + eps * step, k + products  # rest - A step
 
     start = jnp.zeros_like(r), r, jnp.asarray(1)
     x, _, k = lax.while_loop(goes_on, advance, start)
@@ -197,8 +197,10 @@ INNER = 1e-4  # by how much conjugate gradients reduce each system
 LIMIT = 10_000  # iterations
 
 
-def _conjugate_gradients(A: Callable, b: Vector, goal: Any) -> tuple[Vector, Any]:
-    """The solution of A x = b to `INNER` or to the goal, and the products."""
+def _conjugate_gradients(
+    A: Callable, b: Vector, goal: Any
+) -> tuple[Vector, Vector, Any]:
+    """The solution of A x = b to `INNER` or to the goal, b - A x, and the products."""
     enough = jnp.maximum(INNER * jnp.linalg.norm(b), goal)
 
     def goes_on(state: Any) -> Any:
@@ -214,8 +216,8 @@ def _conjugate_gradients(A: Callable, b: Vector, goal: Any) -> tuple[Vector, Any
         return x, r, r + (new / square) * p, new, k + 1
 
     start = jnp.zeros_like(b), b, b, (b * b).sum(), jnp.asarray(0)
-    x, _, _, _, k = lax.while_loop(goes_on, advance, start)
-    return x, k
+    x, left, _, _, k = lax.while_loop(goes_on, advance, start)
+    return x, left, k
 
 
 def cutoff(matrix: Any) -> float:

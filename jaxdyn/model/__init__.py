@@ -6,6 +6,8 @@ from jaxdyn.model._check import FRICTION_SPEED as FRICTION_SPEED
 from jaxdyn.model._inertial import Inertial as Inertial
 from jaxdyn.model._joints import JOINT_TYPES as JOINT_TYPES
 from jaxdyn.model._joints import JointType as JointType
+from jaxdyn.model._loop_plan import LoopPlan as LoopPlan
+from jaxdyn.model._loop_plan import loop_plan as loop_plan
 from jaxdyn.model._loops import CUT_JOINTS as CUT_JOINTS
 from jaxdyn.model._loops import ROWS as ROWS
 from jaxdyn.model._loops import Loop as Loop
