@@ -14,6 +14,7 @@ import optimistix
 import jaxdyn.motion as motions
 from jaxdyn.algorithms import forward_kinematics, frame_poses, neutral
 from jaxdyn.cli import _settings as settings
+from jaxdyn.cli._closed import check_control, closed_start
 from jaxdyn.cli._robots import load, radian_rates, radians
 from jaxdyn.model import Model
 from jaxdyn.simulate import adaptive_steps, joint_limit_event
@@ -44,6 +45,7 @@ def prepare(config: settings.Simulation, folder: Path) -> Problem:
     """
     numbers = _Numbers(_model(config, folder), config.degrees)
     model = numbers.model
+    check_control(config.control, model)
     motion = _motion(config, numbers)
     q0, qd0 = _start(config.start, numbers, motion)
     ts = _times(config.time, model, motion)
@@ -105,12 +107,7 @@ def _model(config: settings.Simulation, folder: Path) -> Model:
     robot = settings.Robot(given) if isinstance(given, str) else given
     if "dtype" in robot.options:
         raise ValueError("robot.options.dtype is not known: set dtype, at the top.")
-    model = load(robot.name, folder, **robot.options, dtype=config.dtype)
-    if model.loops:
-        raise ValueError(
-            f"robot {robot.name!r} has closed loops, expected a chain or tree."
-        )
-    return model
+    return load(robot.name, folder, **robot.options, dtype=config.dtype)
 
 
 def _motion(config: settings.Simulation, numbers: _Numbers) -> Any:
@@ -184,7 +181,7 @@ def _start(given: settings.Start, numbers: _Numbers, motion: Any) -> tuple[Any, 
         q = numbers.poses("start.q", given.q)
     if given.qd is not None:
         qd = numbers.rates("start.qd", given.qd)
-    return q, qd
+    return closed_start(model, q, qd) if model.loops else (q, qd)
 
 
 def _times(given: settings.Time, model: Model, motion: Any) -> Any:

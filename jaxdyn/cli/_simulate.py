@@ -98,9 +98,9 @@ def _run(problem: Problem) -> Trajectory:
             "second row: make time.dt smaller, or look at the joint limits."
         )
     names = ("ts", "q", "qd", "qdd", "tau", "kinetic_energy", "potential_energy")
-    kept = {name: getattr(trajectory, name)[:rows] for name in names}
-    if trajectory.f_ext is not None:
-        kept["f_ext"] = trajectory.f_ext[:rows]
+    names += ("f_ext", "loop_forces", "loop_residual")
+    columns = {name: getattr(trajectory, name) for name in names}
+    kept = {name: x[:rows] for name, x in columns.items() if x is not None}
     return dataclasses.replace(trajectory, **kept)
 
 
@@ -119,6 +119,7 @@ def _statistics(
     if wanted is not None:
         apart = jax.vmap(difference, (None, 0, 0))(model, wanted, trajectory.q)
         apart = np.abs(apart).max(axis=0)
+    opening = trajectory.loop_residual
     return {
         "result": Outcome[trajectory.result] or "the end was reached",
         "end_time": float(trajectory.end_time),
@@ -132,6 +133,9 @@ def _statistics(
         "work": float(balance.work[-1]),
         "energy_error": float(np.abs(balance.drift).max()),
         "power_error": float(np.abs(balance.error).max()),
+        "largest_loop_residual": None
+        if opening is None
+        else float(np.abs(opening).max()),
     }
 
 
@@ -185,6 +189,8 @@ def _print(model: Model, statistics: dict[str, Any]) -> None:
         print(f"  and {left} joints more")
     first, last = statistics["energy"]
     steps = statistics["steps"]
+    if statistics["largest_loop_residual"] is not None:
+        print(f"loops closed to {statistics['largest_loop_residual']:.1e}")
     print(
         f"energy {first:.6g} J to {last:.6g} J, work {statistics['work']:.6g} J, "
         f"balance to {statistics['energy_error']:.1e} J\n"

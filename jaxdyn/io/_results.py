@@ -23,7 +23,7 @@ from jaxdyn.model import Model
 
 _MARK = ".jaxdyn"  # a folder with this file was written here and may be replaced
 _REQUIRED = ("ts", "q", "qd")
-_OPTIONAL = ("qdd", "tau", "f_ext", "kinetic_energy", "potential_energy")
+_OPTIONAL = ("qdd", "tau", "f_ext", "loop_forces", "kinetic_energy", "potential_energy")
 _PACKAGES = ("jaxdyn", "jax", "jaxlib", "diffrax", "equinox", "numpy")
 
 
@@ -85,7 +85,7 @@ def save_trajectory(
 
     Args:
         trajectory: has the arrays ts, q, qd, and may have qdd, tau, f_ext,
-            kinetic_energy, potential_energy.
+            loop_forces, kinetic_energy, potential_energy.
         more: further arrays, such as the motion that was wanted.
     """
     arrays = {name: np.asarray(getattr(trajectory, name)) for name in _REQUIRED}

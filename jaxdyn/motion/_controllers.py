@@ -104,7 +104,11 @@ def computed_torque(
         motion: function t -> `JointMotion`, such as the motions of this module.
         kp, kd: one number for all joints or nv of them, in 1/s² and 1/s; not negative.
         saturate: whether forces are cut at `model.effort`.
+
+    Raises:
+        ValueError: gains of a wrong shape or sign, a model with loops.
     """
+    _check_tree("computed_torque", model)
     return ComputedTorque(model, motion, *_gains(model, kp, kd), saturate)
 
 
@@ -129,7 +133,11 @@ def pd_gravity(
         kp, kd: one number for all joints or nv of them, force by position and by
             velocity; not negative.
         saturate: whether forces are cut at `model.effort`.
+
+    Raises:
+        ValueError: gains of a wrong shape or sign, a model with loops.
     """
+    _check_tree("pd_gravity", model)
     model, target = inputs(model, target=(target, (model.nq,)))
     return PDGravity(model, target, *_gains(model, kp, kd), saturate)
 
@@ -142,7 +150,11 @@ def feedforward(model: Model, motion: Motion, *, saturate: bool = False) -> Feed
     Args:
         motion: function t -> `JointMotion`, such as the motions of this module.
         saturate: whether forces are cut at `model.effort`.
+
+    Raises:
+        ValueError: a model with loops.
     """
+    _check_tree("feedforward", model)
     return Feedforward(model, motion, saturate)
 
 
@@ -164,6 +176,15 @@ def _tracking(
         return integrate(model, path(t), e + t * de + t * t / 2 * dde)
 
     return along(model, wanted, zero).qdd
+
+
+def _check_tree(name: str, model: Model) -> None:
+    if model.loops:
+        raise ValueError(
+            f"{name}: model {model.name!r} has loops (first: {model.loops[0].name!r}), "
+            "expected a tree: the law drives all joints by the inverse dynamics of the "
+            "tree. Give simulate a law of your own, a function (t, q, qd)."
+        )
 
 
 def _gains(model: Model, kp: Any, kd: Any) -> tuple[Any, Any]:

@@ -18,6 +18,7 @@ from jaxdyn.algorithms import (
 )
 from jaxdyn.dynamics import forward_dynamics, inverse_dynamics
 from jaxdyn.model import Model, arguments
+from jaxdyn.simulate._drift import check_closed, closed
 
 NEWTON_STEPS = 25  # at most; three or four are usual
 
@@ -36,6 +37,10 @@ def rollout(
     Quaternions stay of unit length. The gradient keeps the states and computes each
     step again: with explicit steps memory grows by 3 nv + nq numbers a step.
 
+    Loops of the model, closed in the first state, stay closed: explicit steps end with
+    `project_configuration` and `project_velocity`. Midpoint steps are for models
+    without loops.
+
     Args:
         taus: the joint forces of each step, which do not change during it.
         dt: the length of a step, the same for all.
@@ -45,12 +50,22 @@ def rollout(
             the energy of a free motion wavers and does not drift; it is stable for
             stiff joints. Its equations are solved by Newton's method; where that fails
             the state is NaN from there on.
+
+    Raises:
+        ValueError: wrong shapes, an integrator that is not known or not for loops, a
+            first state that opens a loop.
     """
     if integrator not in INTEGRATORS:
         raise ValueError(
             f"rollout: integrator is {integrator!r}, expected one of: "
             f"{', '.join(INTEGRATORS)}."
         )
+    if model.loops and integrator == "implicit_midpoint":
+        raise ValueError(
+            f"rollout: integrator is {integrator!r} for model {model.name!r} with "
+            "loops, expected 'semi_implicit_euler' or 'rk4'."
+        )
+    check_closed(*arguments(model, q0=q0, qd0=qd0))
     return INTEGRATORS[integrator](model, q0, qd0, taus, dt)
 
 
@@ -69,6 +84,7 @@ def _steps(
 
     def step(state: Any, tau: Any) -> Any:
         state = advance(model, *state, tau, h)
+        state = closed(model, *state) if model.loops else state
         return state, state
 
     _, (q, qd) = lax.scan(step, (q0, qd0), taus)

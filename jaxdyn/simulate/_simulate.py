@@ -10,15 +10,11 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms import (
-    configuration_rate,
-    kinetic_energy,
-    potential_energy,
-    unit_quaternions,
-)
-from jaxdyn.dynamics import forward_dynamics
+from jaxdyn.algorithms import kinetic_energy, loop_residual, potential_energy
 from jaxdyn.model import Model, arguments
-from jaxdyn.simulate._signals import Law, signal
+from jaxdyn.simulate._drift import Drift, Projected, check_closed, check_drift
+from jaxdyn.simulate._equations import Equations
+from jaxdyn.simulate._signals import signal
 from jaxdyn.simulate._trajectory import Outcome, State, Trajectory
 
 
@@ -31,6 +27,8 @@ def simulate(
     torque: Any = None,
     f_ext: Any = None,
     method: str = "denoc",
+    loop_method: str = "range_space",
+    drift: Drift = "projection",
     solver: diffrax.AbstractSolver | None = None,
     stepsize_controller: diffrax.AbstractStepSizeController | None = None,
     adjoint: diffrax.AbstractAdjoint | None = None,
@@ -47,9 +45,10 @@ def simulate(
       \dot{\text{qd}} = M^{-1}(\tau - h + \sum_i J_i^T f_i)$$
 
     The vector field keeps quaternions on the unit sphere: what the solver's error does
-    to their length has no effect on the motion, and results are of unit length. The
-    whole is compiled once for each topology, number of times and choice of options, and
-    differentiable by the state, the model, and the parameters of torque and f_ext.
+    to their length has no effect on the motion, and results are of unit length. Loops
+    of the model stay closed if the first state closes them. The whole is compiled once
+    for each topology, number of times and choice of options, and differentiable by the
+    state, the model, and the parameters of torque and f_ext.
 
     Args:
         ts: increasing times.
@@ -57,7 +56,11 @@ def simulate(
             parameters, samples for all times in `ts` (linear in between), a constant,
             or None for none.
         f_ext: wrenches on the bodies as in `forward_dynamics`, in the same forms.
-        method: the formulation of `forward_dynamics`.
+        method: the formulation of `forward_dynamics`; "denoc" for a model with loops.
+        loop_method: the one of `constrained_dynamics`, for a model with loops.
+        drift: what becomes of the error with which a solver opens loops. "projection":
+            each step ends with `project_configuration` and `project_velocity`, and so
+            do all results; a `Baumgarte` lets it decay; None leaves it.
         solver: by default Dormand and Prince's 5(4) pair; any of diffrax for one
             ordinary differential equation.
         stepsize_controller: by default adaptive, with a relative tolerance of 1e-8 and
@@ -74,13 +77,15 @@ def simulate(
 
     Raises:
         ValueError: wrong shapes, times that do not increase, a solver for other terms,
-            forward mode by an adjoint for reverse mode.
+            forward mode by an adjoint for reverse mode, a state that opens a loop.
         RuntimeError: too many steps, too short steps, a motion that is not finite.
     """
     ts = jnp.asarray(ts)
     _check_times(ts)
     model, q0, qd0 = arguments(model, q0=q0, qd0=qd0)
     ts = ts.astype(q0.dtype)
+    check_closed(model, q0, qd0)
+    _check_method(method, model)
     solver = diffrax.Dopri5() if solver is None else solver
     if solver.term_structure is not diffrax.AbstractTerm:
         raise ValueError(
@@ -97,12 +102,19 @@ def simulate(
         dt0=dt0,
         max_steps=max_steps,
     )
-    forces = (
-        signal("torque", torque, ts, (model.nv,)),
-        None if f_ext is None else signal("f_ext", f_ext, ts, (model.n, 6)),
+    equations = Equations(
+        model,
+        torque=signal("torque", torque, ts, (model.nv,)),
+        f_ext=None if f_ext is None else signal("f_ext", f_ext, ts, (model.n, 6)),
+        drift=check_drift(drift, model),
+        method=method,
+        loop_method=loop_method,
     )
+    start = State(q0, qd0)
+    if equations.is_projected:
+        start = equations.on_constraints(start)
     try:
-        trajectory = _solve(model, State(q0, qd0), ts, forces, method, dense, options)
+        trajectory = _solve(equations, start, ts, dense, options)
     except TypeError as error:
         if "forward-mode autodiff" not in str(error):
             raise
@@ -115,36 +127,29 @@ def simulate(
 
 @eqx.filter_jit
 def _solve(
-    model: Model,
+    equations: Equations,
     start: State,
     ts: Float[Array, " times"],
-    forces: tuple[Law, Law | None],
-    method: str,
     dense: bool,
     options: dict[str, Any],
 ) -> Trajectory:
     # a list, since some adjoints do not take all pytrees
-    dynamic, static = eqx.partition((model, forces), eqx.is_array)
+    dynamic, static = eqx.partition(equations, eqx.is_array)
     arrays, structure = jax.tree.flatten(dynamic)
+    model = equations.model
 
-    def applied(t: Any, y: State, arrays: Any) -> Any:
-        dynamic = jax.tree.unflatten(structure, arrays)
-        model, (torque, f_ext) = eqx.combine(dynamic, static)
-        q = unit_quaternions(model.topology, y.q)
-        tau = torque(t, q, y.qd)
-        wrenches = None if f_ext is None else f_ext(t, q, y.qd)
-        qdd = forward_dynamics(model, q, y.qd, tau, f_ext=wrenches, method=method)
-        return model, q, tau, wrenches, qdd
+    def of(arrays: Any) -> Equations:
+        return eqx.combine(jax.tree.unflatten(structure, arrays), static)
 
-    def field(t: Any, y: State, arrays: Any) -> State:
-        model, _, _, _, qdd = applied(t, y, arrays)
-        return State(configuration_rate(model, y.q, y.qd), qdd)
-
+    if equations.is_projected:
+        solver = options["solver"]
+        project = Projected(solver, lambda y, arrays: of(arrays).on_constraints(y))
+        options = options | {"solver": project}
     # the state at an event is no row: then, and only then, it is saved apart
     rows = diffrax.SubSaveAt(ts=ts)
     subs = rows if options["event"] is None else [rows, diffrax.SubSaveAt(t1=True)]
     found: Any = diffrax.diffeqsolve(
-        diffrax.ODETerm(field),
+        diffrax.ODETerm(lambda t, y, arrays: of(arrays).slope(t, y)),
         t0=ts[0],
         t1=ts[-1],
         y0=start,
@@ -153,45 +158,57 @@ def _solve(
         throw=False,
         **options,
     )
-    times, ys = found.ts, found.ys
-    if options["event"] is None:
-        last = jnp.isfinite(times).sum() - 1
-        end_time, end = jax.tree.map(lambda x: x[last], (times, ys))
-    else:
-        times, ys = times[0], ys[0]
-        end_time, end = jax.tree.map(lambda x: x[0], (found.ts[1], found.ys[1]))
-    end = State(unit_quaternions(model.topology, end.q), end.qd)
+    has_event = options["event"] is not None
+    times, ys = (found.ts[0], found.ys[0]) if has_event else (found.ts, found.ys)
 
     def row(t: Any, y: State, reached: Any) -> Any:
         # rows that were not reached are computed at the start, so that their NaN, set
         # afterwards, stays out of derivatives
         y = jax.tree.map(lambda a, b: jnp.where(reached, a, b), y, start)
-        model, q, tau, wrenches, qdd = applied(t, y, arrays)
-        energies = kinetic_energy(model, q, y.qd), potential_energy(model, q)
-        values = q, y.qd, qdd, tau, wrenches, *energies
+        values = _row(equations, t, y)
         return jax.tree.map(lambda x: jnp.where(reached, x, jnp.nan), values)
 
     reached = jnp.isfinite(times)
-    q, qd, qdd, tau, wrenches, kinetic, potential = jax.vmap(row)(ts, ys, reached)
-    is_finite = (jnp.isfinite(qdd).all(axis=1) | ~reached).all()
+    columns = jax.vmap(row)(ts, ys, reached)
+    if has_event:
+        end_time, end = jax.tree.map(lambda x: x[0], (found.ts[1], found.ys[1]))
+        end = equations.on_constraints(end)
+    else:
+        last = reached.sum() - 1
+        end_time, end = times[last], State(columns["q"][last], columns["qd"][last])
+    is_finite = (jnp.isfinite(columns["qdd"]).all(axis=1) | ~reached).all()
     result = Outcome.promote(found.result)
     counts = ("num_steps", "num_accepted_steps", "num_rejected_steps")
     return Trajectory(
         ts=ts,
-        q=q,
-        qd=qd,
-        qdd=qdd,
-        tau=tau,
-        f_ext=wrenches,
-        kinetic_energy=kinetic,
-        potential_energy=potential,
+        **columns,
         end_time=end_time,
         end=end,
         event_mask=found.event_mask,
         stats={name: found.stats[name] for name in counts},
         result=Outcome.where(is_finite, result, Outcome.not_finite),
         interpolation=found.interpolation,
+        closing=model if dense and equations.is_projected else None,
         topology=model.topology,
+    )
+
+
+def _row(equations: Equations, t: Any, y: State) -> dict[str, Any]:
+    """What a trajectory holds of one time."""
+    if equations.is_projected:
+        y = equations.on_constraints(y)
+    model = equations.model
+    q, tau, f_ext, qdd, loop_forces = equations(t, y)
+    return dict(
+        q=q,
+        qd=y.qd,
+        qdd=qdd,
+        tau=tau,
+        f_ext=f_ext,
+        loop_forces=loop_forces,
+        loop_residual=loop_residual(model, q) if model.loops else None,
+        kinetic_energy=kinetic_energy(model, q, y.qd),
+        potential_energy=potential_energy(model, q),
     )
 
 
@@ -207,6 +224,14 @@ def _raise_failure(trajectory: Trajectory) -> Trajectory:
             f"{trajectory.stats['num_steps']} steps; throw=False returns it."
         )
     return trajectory
+
+
+def _check_method(method: str, model: Model) -> None:
+    if model.loops and method != "denoc":
+        raise ValueError(
+            f"method is {method!r} for model {model.name!r} with loops, expected "
+            "'denoc': loop_method chooses how loops are closed."
+        )
 
 
 def _controller(given: Any, ts: Any, dt0: float | None) -> Any:

@@ -8,7 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from jaxdyn.algorithms import unit_quaternions
-from jaxdyn.model import Topology
+from jaxdyn.model import Model, Topology
+from jaxdyn.simulate._drift import closed
 
 
 class State(eqx.Module):
@@ -36,12 +37,16 @@ class Trajectory(eqx.Module):
         ts: the times that were asked for.
         q, qd, qdd, tau: positions, rates, accelerations, joint forces.
         f_ext: wrench on each body in world axes, None if there was none.
+        loop_forces: what the cut joints of the loops transmit, as in
+            `constrained_dynamics`; None for a model without loops.
+        loop_residual: how far the loops are open; None for a model without loops.
         kinetic_energy, potential_energy: of all bodies and springs.
         end_time, end: when the simulation ended, and in which state.
         event_mask: which event ended it, in the structure of the event's conditions.
         stats: the steps that the solver took, accepted and rejected.
         result: how it ended, an `Outcome`.
         interpolation: what `at` needs, None unless `dense=True` was asked for.
+        closing: the model whose loops `at` closes, None unless they are projected.
     """
 
     ts: Float[Array, " times"]
@@ -50,6 +55,8 @@ class Trajectory(eqx.Module):
     qdd: Float[Array, "times nv"]
     tau: Float[Array, "times nv"]
     f_ext: Float[Array, "times n 6"] | None
+    loop_forces: Float[Array, "times nc"] | None
+    loop_residual: Float[Array, "times nc"] | None
     kinetic_energy: Float[Array, " times"]
     potential_energy: Float[Array, " times"]
     end_time: Float[Array, ""]
@@ -58,6 +65,7 @@ class Trajectory(eqx.Module):
     stats: dict[str, Any]
     result: Any
     interpolation: diffrax.DenseInterpolation | None
+    closing: Model | None
     topology: Topology = eqx.field(static=True)
 
     @property
@@ -72,10 +80,15 @@ class Trajectory(eqx.Module):
         return (self.result == ended[0]) | (self.result == ended[1])
 
     def at(self, t: Float[Array, ""] | float) -> State:
-        """The state at any time up to the end, by the solver's own interpolation."""
+        """The state at any time up to the end, by the solver's own interpolation.
+
+        Loops are closed there too, if they are projected.
+        """
         if self.interpolation is None:
             raise ValueError(
                 "the trajectory holds its rows alone: call simulate with dense=True."
             )
         y = self.interpolation.evaluate(jnp.asarray(t, self.ts.dtype))
+        if self.closing is not None:
+            return State(*closed(self.closing, y.q, y.qd))
         return State(unit_quaternions(self.topology, y.q), y.qd)

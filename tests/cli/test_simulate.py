@@ -109,6 +109,24 @@ def test_a_joint_stops_at_its_limit_under_an_external_force(simulate, tmp_path, 
     assert "event" in capsys.readouterr().out
 
 
+def test_loops_stay_closed_and_their_forces_are_saved(simulate, tmp_path, capsys):
+    off = "output = {plots = false, animation = false}\n"
+    assert (
+        simulate(B + off + Q + "}\ncontrol = {kind = 'constant', tau = [1, 0, 0]}") == 0
+    )
+    assert re.search(r"loops closed to \d\.\de-1[5-7]", capsys.readouterr().out)
+    folder = tmp_path / "results" / "arm"
+    found = json.loads((folder / "summary.json").read_text())["statistics"]
+    assert found["largest_loop_residual"] < 1e-14
+    assert found["power_error"] < 1e-12
+    model, arrays = load_trajectory(folder)
+    assert arrays["loop_forces"].shape == (6, model.nc)
+    np.testing.assert_allclose(arrays["q"][0], [0.9, -0.426224, 1.573522], atol=1e-6)
+    given = (arrays[name][-1] for name in ("q", "qd", "tau"))
+    _, expected = jd.constrained_dynamics(model, *given)
+    np.testing.assert_allclose(arrays["loop_forces"][-1], expected, atol=1e-11)
+
+
 def test_a_simulation_that_fails_is_a_sentence(simulate, tmp_path, monkeypatch, capsys):
     failed = SimpleNamespace(
         is_successful=False, end_time=1.5, result=Outcome.max_steps_reached
@@ -131,6 +149,8 @@ def test_ctrl_c_leaves_nothing(simulate, tmp_path, monkeypatch, capsys):
 
 R = "robot = 'mata_two_link'\ntime = {end = 1}\n"
 C = "kind = 'cycloidal', duration = 1"
+B = "robot = 'four_bar'\ntime = {end = 0.5, samples = 6}\n"
+Q = "start = {q = [0.9, -0.426224, 1.573522]"
 
 
 @pytest.mark.parametrize(
@@ -139,7 +159,15 @@ C = "kind = 'cycloidal', duration = 1"
         ("robot = 'puma_560'", "time.end is missing, expected a number above 0: add"),
         ("robot = 'puma'\ntime = {end = 1}", "robot 'puma' is not known, .* puma_560"),
         ("robot = 'no.urdf'\ntime = {end = 1}", r"there is no file no\.urdf"),
-        ("robot = 'four_bar'\ntime = {end = 1}", "'four_bar' has closed loops"),
+        (
+            B + "start.q = [1, 1, -2]",
+            "start.q: loop 0 is open by .*, and no closed pose",
+        ),
+        (
+            B + Q + ", qd = [1, 0, 0]}",
+            "start.qd: loop 0 opens with .* nearest are .1.9289",
+        ),
+        (B + "control = {kind = 'pd_gravity', kp = 1, kd = 1}", "'fourbar' has loops"),
         ("robot = {name = 'rope', options = {m = 3}}\ntime.end = 1", "no option 'm'"),
         ("robot = {name = 'rope', options = {n = 'x'}}\ntime.end = 1", "'rope': "),
         ("robot = {name = 'rope', options = {dtype = 'x'}}\ntime.end = 1", "set dtype"),
