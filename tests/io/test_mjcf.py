@@ -454,8 +454,8 @@ ERRORS = {
     "no bodies": ("<mujoco/>", "has no bodies"),
     "unknown section": ("<mujoco><tree/></mujoco>", "<tree> in <mujoco>.*'tree',"),
     "equality": (
-        body("", after='<equality><weld name="w"/></equality>'),
-        r"<weld name='w'> in <equality>.*ignore=\('weld',\)",
+        body("", after='<equality><tendon name="w"/></equality>'),
+        r"<tendon name='w'> in <equality>.*connect or weld.*ignore=\('tendon',\)",
     ),
     "tendon": (body("", after="<tendon><fixed/></tendon>"), "<fixed> in <tendon>"),
     "flex": (body("", after="<deformable><flex/></deformable>"), "<flex> in"),

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from xml.etree.ElementTree import Element
 
 from jaxdyn.io.mjcf._item import Item, check_children, label, refuse
-from jaxdyn.io.mjcf._schema import ACTUATORS, DEFAULT_TAGS, ORIENTATIONS
+from jaxdyn.io.mjcf._schema import ACTUATORS, DEFAULT_TAGS, LOOPS, ORIENTATIONS
 
 
 class Defaults:
@@ -75,7 +75,12 @@ class Defaults:
 
 
 def _section(element: Element) -> str:
-    """Where the defaults of an element are kept: in one place for all actuators."""
+    """Where the defaults of an element are kept: in one place for all actuators.
+
+    Likewise for all equality constraints.
+    """
+    if element.tag in LOOPS:
+        return "equality"
     return "general" if element.tag in ACTUATORS else element.tag
 
 

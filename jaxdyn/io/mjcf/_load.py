@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 from xml.etree.ElementTree import Element
 
@@ -11,6 +12,7 @@ import numpy as np
 from jaxdyn.io._parts import Part, assemble
 from jaxdyn.io.mjcf._compiler import Compiler, merged
 from jaxdyn.io.mjcf._defaults import Defaults
+from jaxdyn.io.mjcf._equality import add_loops
 from jaxdyn.io.mjcf._item import refuse
 from jaxdyn.io.mjcf._schema import READ_SECTIONS, REFUSED_SECTIONS, SKIPPED_SECTIONS
 from jaxdyn.io.mjcf._source import read_source
@@ -47,10 +49,17 @@ def load_mjcf(
     settings of the compiler. Without `<inertial>` a body has the mass of its geoms;
     that of meshes is not computed.
 
+    The equality constraints connect and weld become loops, "spherical" and "fixed",
+    between bodies or sites; what they hold is taken as MuJoCo takes it, from the
+    configuration that the file draws (its qpos0) where the file does not give it. They
+    are exact: solref, solimp and torquescale, which soften them in MuJoCo, play no
+    role. Constraints with active="false" or switched off by `<flag equality>` are left
+    out.
+
     Contacts are not modelled: geoms serve for inertia only. Limits are data, and the
     range of a ball joint has no place among them. Sections that draw, measure or
     describe are skipped, and motors too, since tau acts on the joints. Anything else
-    that changes the motion is an error, such as equality constraints, tendons,
+    that changes the motion is an error, such as other equality constraints, tendons,
     actuators with a force of their own, fluids, gravity compensation and elements that
     generate others.
 
@@ -85,6 +94,7 @@ def load_mjcf(
     }
     for frame in tree.frames:
         _add_frame(builder, frame, merged_parts, tree)
+    add_loops(builder, root, tree, partial(_carried, merged_parts))
     return builder.build(dtype, check_inertia=check_inertia)
 
 
@@ -150,9 +160,16 @@ def _add_frame(
     """Add a frame to the body that carries it once fixed parts are merged."""
     is_taken = frame.name in tree.names["body"]
     name = f"{frame.name}_{frame.kind}" if is_taken else frame.name
-    body, R, p = frame.body, frame.R, frame.p
+    body, R, p = _carried(merged_parts, frame.body, frame.R, frame.p)
+    joint_name = tree.fixed_joint_name(name)
+    builder.add_frame(name, body, R=R, p=p, joint_name=joint_name)
+
+
+def _carried(
+    merged_parts: dict[str, Part], body: str, R: np.ndarray, p: np.ndarray
+) -> tuple[str, np.ndarray, np.ndarray]:
+    """The body that carries a frame of a part, and the pose of the frame in it."""
     while body in merged_parts:
         part = merged_parts[body]
         body, R, p = part.parent, part.R @ R, part.p + part.R @ p
-    joint_name = tree.fixed_joint_name(name)
-    builder.add_frame(name, body, R=R, p=p, joint_name=joint_name)
+    return body, R, p

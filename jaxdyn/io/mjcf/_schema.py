@@ -13,8 +13,16 @@ SKIPPED_SECTIONS = (
     "statistic",
     "visual",
 )
-READ_SECTIONS = ("actuator", "compiler", "default", "option", "worldbody")
-REFUSED_SECTIONS = ("deformable", "equality", "extension", "tendon")
+READ_SECTIONS = (
+    "actuator",
+    "compiler",
+    "default",
+    "equality",
+    "option",
+    "worldbody",
+)
+REFUSED_SECTIONS = ("deformable", "extension", "tendon")
+LOOPS = ("connect", "weld")  # of the equality constraints
 
 READ_IN_BODY = ("inertial", "joint", "freejoint", "geom", "site", "body")
 SKIPPED_IN_BODY = ("camera", "light")
@@ -79,6 +87,13 @@ KNOWN = {
     "site": _words(
         _POSE, "class fromto name", "group material mesh rgba size type user"
     ),
+    "connect": _words(
+        "active anchor body1 body2 class name site1 site2", "solimp solref"
+    ),
+    "weld": _words(
+        "active anchor body1 body2 class name relpose site1 site2",
+        "solimp solref torquescale",
+    ),
     "compiler": _words(
         "alignfree angle autolimits balanceinertia boundinertia boundmass coordinate",
         "eulerseq inertiafromgeom inertiagrouprange settotalmass",
@@ -106,6 +121,7 @@ KNOWN = {
 # What may stand in an element that is not a body, a frame or a default class.
 CHILDREN = {
     "compiler": ("lengthrange",),
+    "connect": (),
     "flag": (),
     "freejoint": (),
     "geom": ("plugin",),  # the shape of an sdf, whose mass is not computed
@@ -113,6 +129,7 @@ CHILDREN = {
     "joint": (),
     "option": ("flag",),
     "site": (),
+    "weld": (),
 }
 
 # Attributes that change the motion in a way the model cannot express, with the words

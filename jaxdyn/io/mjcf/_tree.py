@@ -69,6 +69,8 @@ class Tree:
         compiler, defaults: what gives the elements their meaning.
         options: arguments of `ModelBuilder.add_body` for all parts.
         parts, frames: in the order of the file.
+        origins: of each body where MuJoCo's origin is in its part.
+        drawn: pose of MuJoCo's body frame in the world as the file draws it, at qpos0.
         names: those in use, by kind.
     """
 
@@ -77,6 +79,10 @@ class Tree:
     options: dict[str, Any]
     parts: list[Part] = field(default_factory=list)
     frames: list[Frame] = field(default_factory=list)
+    origins: dict[str, np.ndarray] = field(default_factory=lambda: {WORLD: np.zeros(3)})
+    drawn: dict[str, tuple[np.ndarray, np.ndarray]] = field(
+        default_factory=lambda: {WORLD: (np.eye(3), np.zeros(3))}
+    )
     names: dict[str, set[str]] = field(
         default_factory=lambda: {"body": {WORLD}, "joint": set(), "site": set()}
     )
@@ -141,10 +147,17 @@ class Tree:
             np.eye(3), origin
         )
         self._add(parts)
+        self._draw(name, place.body, pose, origin)
         if origin.any():
             frame = Frame("frame", f"{name}_frame", name, np.eye(3), origin)
             self.frames.append(frame)
         return self._sites_and_bodies([replace(at, p=at.p + origin) for at in content])
+
+    def _draw(self, name: str, parent: str, pose: Any, origin: np.ndarray) -> None:
+        """Keep where a body is drawn; its pose is given in the parent's part."""
+        (R, p), (R_0, p_0) = pose, self.drawn[parent]
+        self.drawn[name] = R_0 @ R, p_0 + R_0 @ (p - self.origins[parent])
+        self.origins[name] = origin
 
     def _add(self, parts: list[Part]) -> None:
         for part in parts:
