@@ -45,9 +45,13 @@ from jaxdyn.algorithms import random_configuration as random_configuration
 from jaxdyn.algorithms import regressor as regressor
 from jaxdyn.dynamics import Baumgarte as Baumgarte
 from jaxdyn.dynamics import LoopCondition as LoopCondition
+from jaxdyn.dynamics import LoopTorques as LoopTorques
 from jaxdyn.dynamics import aba as aba
 from jaxdyn.dynamics import bias_forces as bias_forces
 from jaxdyn.dynamics import constrained_dynamics as constrained_dynamics
+from jaxdyn.dynamics import (
+    constrained_inverse_dynamics as constrained_inverse_dynamics,
+)
 from jaxdyn.dynamics import coriolis_matrix as coriolis_matrix
 from jaxdyn.dynamics import crba as crba
 from jaxdyn.dynamics import factor as factor
@@ -87,6 +91,9 @@ from jaxdyn.model import singular_joints as singular_joints
 from jaxdyn.model import to_log_cholesky as to_log_cholesky
 from jaxdyn.model import to_pi as to_pi
 from jaxdyn.model import with_inertial_parameters as with_inertial_parameters
+from jaxdyn.motion import check_loops as check_loops
+from jaxdyn.motion import close_loops as close_loops
+from jaxdyn.motion import dependent_rows as dependent_rows
 from jaxdyn.motion import inverse_kinematics as inverse_kinematics
 from jaxdyn.simulate import Outcome as Outcome
 from jaxdyn.simulate import PowerBalance as PowerBalance

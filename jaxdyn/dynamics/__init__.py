@@ -12,6 +12,10 @@ from jaxdyn.dynamics._inverse import (
 )
 from jaxdyn.dynamics._inverse import joint_reactions as joint_reactions
 from jaxdyn.dynamics._inverse import mass_matrix as mass_matrix
+from jaxdyn.dynamics._loop_torques import LoopTorques as LoopTorques
+from jaxdyn.dynamics._loop_torques import (
+    constrained_inverse_dynamics as constrained_inverse_dynamics,
+)
 from jaxdyn.dynamics._loops import Baumgarte as Baumgarte
 from jaxdyn.dynamics._loops import LoopCondition as LoopCondition
 from jaxdyn.dynamics._loops import constrained_dynamics as constrained_dynamics

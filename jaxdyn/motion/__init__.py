@@ -1,5 +1,7 @@
 """Reference motions, inverse kinematics and controllers."""
 
+from jaxdyn.motion._assembly import Assembly as Assembly
+from jaxdyn.motion._assembly import close_loops as close_loops
 from jaxdyn.motion._controllers import ComputedTorque as ComputedTorque
 from jaxdyn.motion._controllers import Feedforward as Feedforward
 from jaxdyn.motion._controllers import PDGravity as PDGravity
@@ -8,6 +10,8 @@ from jaxdyn.motion._controllers import feedforward as feedforward
 from jaxdyn.motion._controllers import pd_gravity as pd_gravity
 from jaxdyn.motion._inverse_kinematics import IKSolution as IKSolution
 from jaxdyn.motion._inverse_kinematics import inverse_kinematics as inverse_kinematics
+from jaxdyn.motion._loop_checks import check_loops as check_loops
+from jaxdyn.motion._loop_checks import dependent_rows as dependent_rows
 from jaxdyn.motion._motion import JointMotion as JointMotion
 from jaxdyn.motion._point_to_point import Cycloidal as Cycloidal
 from jaxdyn.motion._point_to_point import Polynomial as Polynomial

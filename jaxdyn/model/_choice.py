@@ -1,0 +1,49 @@
+"""Joints that the user chooses by name or index."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from jaxdyn.model._model import Model
+
+Joint = str | int | np.integer
+
+
+def chosen_joint(model: Model, what: str, joint: Joint) -> int:
+    """The index of a joint, given by its name, or by name or index of its body.
+
+    Raises:
+        ValueError: there is none, or the name has two meanings; `what` is the argument
+            in which it stands.
+    """
+    named = {
+        names.index(joint)
+        for names in (model.joint_names, model.names)
+        if joint in names
+    }
+    if len(named) > 1:
+        j, b = model.joint_names.index(joint), model.names.index(joint)  # type: ignore
+        raise ValueError(
+            f"{what} has {joint!r}, which names a joint (that of body "
+            f"{model.names[j]!r}) and another body (its joint is "
+            f"{model.joint_names[b]!r}), expected a name with one meaning."
+        )
+    if named:
+        return named.pop()
+    is_index = isinstance(joint, int | np.integer) and not isinstance(joint, bool)
+    if is_index and 0 <= joint < model.n:  # type: ignore
+        return int(joint)
+    raise ValueError(
+        f"{what} has {joint!r}, which model {model.name!r} has not, expected an index "
+        f"from 0 to {model.n - 1}, or one of the joints {', '.join(model.joint_names)} "
+        f"or bodies {', '.join(model.names)}."
+    )
+
+
+def chosen_joints(
+    model: Model, what: str, joints: Joint | Sequence[Joint]
+) -> tuple[int, ...]:
+    """The indices of some joints, without repetition, in their order in the model."""
+    if isinstance(joints, str | int | np.integer):
+        joints = (joints,)
+    return tuple(sorted({chosen_joint(model, what, joint) for joint in joints}))

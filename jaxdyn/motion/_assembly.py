@@ -1,0 +1,237 @@
+"""Configurations in which the loops of a mechanism are closed."""
+
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optimistix
+from jax import lax
+from jax.core import Tracer
+from jaxtyping import Array, Bool, Float, Int
+
+from jaxdyn.algorithms import (
+    forward_kinematics,
+    integrate,
+    loop_jacobian,
+    loop_residual,
+)
+from jaxdyn.model import ROWS, Model, chosen_joints
+from jaxdyn.motion._inputs import inputs, positive
+from jaxdyn.motion._inverse_kinematics import within
+
+
+class Assembly(eqx.Module):
+    """What `close_loops` found.
+
+    Attributes:
+        q: the configuration.
+        error: of each loop the distance and the angle by which it is open, in metres
+            and radians; see `loop_errors`.
+        converged: whether all of them are within the tolerance.
+        steps: how many steps were taken.
+    """
+
+    q: Float[Array, " nq"]
+    error: Float[Array, "loops 2"]
+    converged: Bool[Array, ""]
+    steps: Int[Array, ""]
+
+
+def close_loops(
+    model: Model,
+    q_guess: Float[Array, " nq"],
+    *,
+    hold: str | int | Sequence[str | int] = (),
+    limits: bool = False,
+    tolerance: float | None = None,
+    max_steps: int = 200,
+    throw: bool = True,
+) -> Assembly:
+    r"""A configuration near a guess in which all loops are closed.
+
+    Levenberg and Marquardt's method for the tangent step d from the guess, any joint
+    type. Held axes count with their difference, $\|z_a - z_b\|$, which is zero where
+    they agree but not where they are opposite: a flipped joint is no solution.
+
+    Which solution is found depends on the guess, as for a four-bar that closes with the
+    coupler on either side. Derivatives are those by the leaves of the model and by the
+    coordinates that are held, right to second order; where these leave q free, it moves
+    as little as it can. The rest of the guess has none, neither have `error`,
+    `converged` and `steps`.
+
+    Args:
+        hold: joints whose coordinates stay as in the guess, such as the crank: their
+            names, or names or indices of their bodies.
+        limits: whether q stays between `model.lower` and `model.upper`.
+        tolerance: largest error in metres and radians; 1e-9 (float32: 1e-5) by default.
+        throw: whether a failure raises; otherwise it is `converged`.
+
+    Raises:
+        ValueError: wrong shapes, or a joint that the model has not.
+        RuntimeError: a loop stayed open by more than the tolerance.
+    """
+    held = chosen_joints(model, "hold", hold)
+    model, q_guess = inputs(model, q_guess=(q_guess, (model.nq,)))
+    if tolerance is None:
+        tolerance = 1e-9 if q_guess.dtype == jnp.float64 else 1e-5
+    bound = positive("tolerance", tolerance, q_guess.dtype)
+    if max_steps < 1:
+        raise ValueError(f"max_steps is {max_steps}, expected a positive number.")
+    found = _solve(model, q_guess, bound, held, limits, max_steps)
+    return _closed(model, found) if throw else found
+
+
+def loop_errors(model: Model, q: Float[Array, " nq"]) -> Float[Array, "loops 2"]:
+    """Distance and angle by which each loop is open, without derivatives.
+
+    The distance along the directions that the cut joint holds; the angle between axes
+    that it holds together (z, or all three), pi if they are opposite, or by which axes
+    are not at right angles ("universal").
+    """
+    if not model.loops:
+        return jnp.zeros((0, 2), q.dtype)
+    model, q = lax.stop_gradient((model, q))
+    linear, axes, cross = _openings(model, q)
+    half = jnp.sqrt((axes**2).sum(axis=-1)) / 2
+    angle = jnp.maximum(2 * _arcsin(half), _arcsin(jnp.abs(cross)))
+    return jnp.stack([jnp.sqrt((linear**2).sum(axis=-1)), angle], axis=-1)
+
+
+@partial(jax.jit, static_argnames=("held", "limits", "max_steps"), inline=True)
+def _solve(
+    model: Model,
+    q_guess: Any,
+    tolerance: Any,
+    held: tuple[int, ...],
+    limits: bool,
+    max_steps: int,
+) -> Assembly:
+    t = model.topology
+    still_v, still_q = (
+        np.isin(np.repeat(np.arange(model.n), np.diff(start)), held)
+        for start in (t.v_start, t.q_start)
+    )
+    free = np.flatnonzero(~still_v)
+    fixed = lax.stop_gradient((model, q_guess))
+    if free.size and model.loops:
+        d, steps = _step_to(*fixed, free, limits, max_steps)
+    else:
+        d, steps = jnp.zeros(model.nv, q_guess.dtype), jnp.asarray(0)
+    q = integrate(model, jnp.where(still_q, q_guess, fixed[1]), d)
+    if limits:
+        q = jnp.where(still_q, q, within(model, q))
+    error = loop_errors(model, q)
+    converged = (error <= tolerance).all()
+    if free.size and model.loops:
+        q = jnp.where(converged, _newton(model, q, free), q)
+        error = loop_errors(model, q)
+    return Assembly(q, error, converged, steps)
+
+
+def _step_to(
+    model: Model, q_guess: Any, free: Any, limits: bool, max_steps: int
+) -> tuple[Any, Any]:
+    """The tangent step from the guess to a minimum, and how many steps led there."""
+    own, dtype = q_guess.dtype, jnp.result_type(float)  # that of the solver's numbers
+    problem = jax.tree.map(lambda x: x.astype(dtype), (model, q_guess))
+    accuracy = float(jnp.finfo(dtype).eps) ** 0.75
+
+    def whole(d: Any) -> Any:
+        return jnp.zeros(model.nv, d.dtype).at[free].set(d)
+
+    def residual(d: Any, problem: Any) -> Any:
+        model, q_guess = problem
+        q = integrate(model, q_guess, whole(d))
+        rows = [x.reshape(-1) for x in _openings(model, q)]
+        return jnp.concatenate([*rows, q - within(model, q)] if limits else rows)
+
+    found = optimistix.least_squares(
+        residual,
+        optimistix.LevenbergMarquardt(rtol=accuracy, atol=accuracy),
+        jnp.zeros(free.size, dtype),
+        problem,
+        max_steps=max_steps,
+        throw=False,
+    )
+    return whole(found.value.astype(own)), found.stats["num_steps"]
+
+
+def _newton(model: Model, q: Any, free: Any) -> Any:
+    """A solution after two of Newton's steps, each the shortest of the free joints.
+
+    The first has the first derivatives by all that q does not yet follow, the second
+    the second ones. Where loops are overconstrained, rows depend on others only at the
+    solution: small singular values are left out.
+    """
+    share = float(jnp.finfo(q.dtype).eps) ** 0.5
+    for _ in range(2):
+        J = jnp.linalg.pinv(loop_jacobian(model, q)[:, free], rtol=share)
+        d = -jnp.matmul(J, loop_residual(model, q), precision="highest")
+        q = integrate(model, q, jnp.zeros(model.nv, q.dtype).at[free].set(d))
+    return q
+
+
+def _openings(model: Model, q: Any) -> tuple[Any, Any, Any]:
+    """What vanishes where loops are closed, with a row for each of them.
+
+    The distances along held directions [loops 6], the differences of held axes [loops
+    9], of the length of the angle if that is small, and z_a . x_b [loops].
+    """
+    poses = forward_kinematics(model, q)
+    (A, x_a), (B, x_b) = (_frames(model, poses, side) for side in "ab")
+    holds = np.array([[row in loop.rows for row in ROWS] for loop in model.loops])
+    s = x_a - x_b
+    along = jnp.concatenate([s, jnp.einsum("kij,ki->kj", A, s)], axis=-1)
+    linear = jnp.where(holds[:, :6], along, 0)
+    is_z, is_all = (holds[:, ROWS.index(row)] for row in ("rx", "rz"))
+    weight = np.sqrt(np.where(is_all, 0.5, 1.0))[:, None, None]
+    held = np.stack([is_all, is_all, is_z], axis=-1)[:, None, :]
+    axes = jnp.where(held, (A - B) * jnp.asarray(weight, q.dtype), 0)
+    product = (A[:, :, 2] * B[:, :, 0]).sum(axis=-1)
+    crossed = jnp.where(holds[:, ROWS.index("cross")], product, 0)
+    return linear, axes.reshape(-1, 9), crossed
+
+
+def _frames(model: Model, poses: Any, side: str) -> tuple[Any, Any]:
+    """Axes and origins of the frames of all loops on one side, in the world."""
+    bodies = np.array([getattr(loop, f"body_{side}") for loop in model.loops])
+    axes, origin = jnp.eye(3, dtype=poses.p.dtype), jnp.zeros(3, poses.p.dtype)
+    # the world, -1, stands behind the bodies
+    R = jnp.concatenate([poses.R, axes[None]])[bodies]
+    p = jnp.concatenate([poses.p, origin[None]])[bodies]
+    frame_R, frame_p = (
+        jnp.stack([getattr(loop, f"{name}_{side}") for loop in model.loops])
+        for name in "Rp"
+    )
+    origin = p + jnp.einsum("kij,kj->ki", R, frame_p)
+    return jnp.einsum("kij,kjl->kil", R, frame_R), origin
+
+
+def _arcsin(x: Any) -> Any:
+    return jnp.arcsin(jnp.minimum(x, 1))
+
+
+def _closed(model: Model, found: Assembly) -> Assembly:
+    """The assembly, if its loops are closed; otherwise an error that names one."""
+    worst = jnp.argmax(found.error.max(axis=-1)) if model.loops else 0
+
+    def failure(loop: str, distance: str, angle: str) -> str:
+        return (
+            f"close_loops: {loop} of model {model.name!r} stays open by {distance} m "
+            f"and {angle} rad: it is out of reach, too much is held, or a minimum is "
+            "on the way; start from another q_guess (throw=False returns what was "
+            "found)."
+        )
+
+    if isinstance(found.converged, Tracer):
+        texts = [failure(loop.name, "...", "...") for loop in model.loops]
+        wrong = ~found.converged
+        return eqx.branched_error_if(found, wrong, worst, texts) if texts else found
+    if not found.converged:
+        sizes = (f"{float(x):.3g}" for x in found.error[worst])
+        raise RuntimeError(failure(model.loops[int(worst)].name, *sizes))
+    return found

@@ -1,0 +1,107 @@
+"""Whether the loops of a mechanism make sense, checked on the host."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax.core import Tracer
+from jaxtyping import Array, Float
+
+from jaxdyn.algorithms import loop_jacobian, loop_residual
+from jaxdyn.model import Model
+from jaxdyn.motion._assembly import loop_errors
+from jaxdyn.motion._inputs import inputs
+
+
+def check_loops(
+    model: Model, q: Float[Array, " nq"], *, tolerance: float = 1e-6
+) -> None:
+    """Raise a `ValueError` for a loop that is open at `q`, or that stops all motion.
+
+    Args:
+        tolerance: by how much a loop may be open, in metres and radians.
+
+    Raises:
+        ValueError: a loop is open by more than the tolerance, a held axis points the
+            opposite way, or the loops have as many independent rows as the model has
+            freedoms.
+    """
+    model, q = _concrete("check_loops", model, q)
+    names = row_names(model)
+    residual = np.asarray(loop_residual(model, q)) if model.loops else np.zeros(0)
+    for loop, (distance, angle) in zip(model.loops, _errors(model, q), strict=True):
+        if distance <= tolerance and angle <= tolerance:
+            continue
+        rows = ", ".join(
+            f"{row} {value:.3g}"
+            for (name, row), value in zip(names, residual, strict=True)
+            if name == loop.name and not abs(value) <= tolerance
+        )
+        rows = rows or "no row, but an axis points the opposite way"
+        raise ValueError(
+            f"{loop.name} is open at this q by {distance:.3g} m and {angle:.3g} rad "
+            f"(rows: {rows}), expected at most {tolerance:g}: correct its placements, "
+            "or find a q that closes it by close_loops."
+        )
+    _check_freedom(model, q)
+
+
+def dependent_rows(model: Model, q: Float[Array, " nq"]) -> tuple[str, ...]:
+    """The rows of the loops that follow from earlier ones at `q`, as "loop 0: Z".
+
+    Their loop forces are not unique. A planar mechanism that is closed by a revolute
+    joint has three of them.
+    """
+    model, q = _concrete("dependent_rows", model, q)
+    rows = zip(row_names(model), _independent(model, q), strict=True)
+    return tuple(f"{name}: {row}" for (name, row), is_new in rows if not is_new)
+
+
+def row_names(model: Model) -> list[tuple[str, str]]:
+    """Of each row of `loop_residual` its loop and what it holds."""
+    return [(loop.name, row) for loop in model.loops for row in loop.rows]
+
+
+def _check_freedom(model: Model, q: Array) -> None:
+    """Raise a `ValueError` if the loops leave no freedom."""
+    taken = np.cumsum(_independent(model, q))
+    if not taken.size or taken[-1] < model.nv:
+        return
+    last, _ = row_names(model)[int(np.argmax(taken == model.nv))]
+    raise ValueError(
+        f"{last} takes the last of the {model.nv} freedoms of model {model.name!r}: "
+        "there are more independent constraints than freedoms that could move, "
+        "expected some motion to be left. Remove a loop, or give its cut joint more "
+        "freedom."
+    )
+
+
+def _independent(model: Model, q: Array) -> np.ndarray:
+    """Which rows of Psi do not follow from earlier ones, by Gram and Schmidt."""
+    if not model.loops:
+        return np.zeros(0, bool)
+    Psi = np.asarray(loop_jacobian(model, q))
+    limit = np.sqrt(np.finfo(Psi.dtype).eps) * np.linalg.norm(Psi, axis=1).max()
+    basis = np.zeros((0, model.nv), Psi.dtype)
+    is_new = []
+    for row in Psi:
+        for _ in range(2):  # the second time for what rounding left
+            row = row - basis.T @ (basis @ row)
+        length = np.linalg.norm(row)
+        is_new.append(bool(length > limit))
+        if is_new[-1]:
+            basis = np.concatenate([basis, row[None] / length])
+    return np.array(is_new)
+
+
+def _errors(model: Model, q: Array) -> np.ndarray:
+    return np.asarray(jax.jit(loop_errors)(model, q))
+
+
+def _concrete(what: str, model: Model, q: Array) -> tuple[Model, Array]:
+    """The arguments, which must have values."""
+    if any(isinstance(x, Tracer) for x in jax.tree.leaves((model, q))):
+        raise ValueError(
+            f"{what} got traced values, expected numbers: call it outside of jit, vmap "
+            "and grad."
+        )
+    return inputs(model, q=(jnp.asarray(q), (model.nq,)))
