@@ -79,3 +79,42 @@ def test_an_unknown_joint_or_residue_is_an_error():
 
 def test_chain_has_the_length_asked_for():
     assert (robots.chain(7).n, robots.chain(7).nv) == (7, 7)
+
+
+def test_a_ladder_hangs_closed_and_each_cell_moves():
+    for local in (True, False):
+        model = robots.ladder(4, local=local)
+        q = jd.neutral(model)
+        np.testing.assert_allclose(jd.loop_residual(model, q), 0, atol=1e-15)
+        loops = jd.loop_condition(model, q)
+        assert (model.nv, model.nc, int(loops.mobility)) == (12, 8, 4)
+    with pytest.raises(ValueError, match="a ladder of 0 cells"):
+        robots.ladder(0)
+
+
+def test_both_trees_of_a_ladder_are_one_mechanism(rng):
+    near, far = robots.ladder(3), robots.ladder(3, local=False)
+    step = 0.1 * rng.normal(size=near.nv)
+    q = jax.jit(jd.project_configuration)(near, step)
+    qd = jax.jit(jd.project_velocity)(near, q, rng.normal(size=near.nv))
+    f_ext = np.zeros((near.n, 6))
+    f_ext[:, [0, 1, 5]] = rng.normal(size=(near.n, 3))
+    # angles of the bars in the plane are sums of those of their joints
+    poses = jd.forward_kinematics(near, q)
+    w = np.asarray(jd.body_velocities(near, q, qd).w)[:, 2]
+    angles = np.arctan2(poses.R[:, 1, 0], poses.R[:, 0, 0])
+
+    def joints(bars):
+        above = np.concatenate([bars, [0.0]])
+        return bars - above[np.array(far.parents)]
+
+    @jax.jit
+    def moved(model, q, qd):
+        tau = np.zeros(model.nv)
+        qdd, _ = jd.constrained_dynamics(model, q, qd, tau, f_ext=f_ext)
+        at = jd.body_accelerations(model, q, qd, qdd)
+        return at.dv, at.dw
+
+    expected = moved(near, q, qd)
+    for x, y in zip(moved(far, joints(angles), joints(w)), expected, strict=True):
+        np.testing.assert_allclose(x, y, atol=1e-11 * np.abs(y).max())

@@ -9,6 +9,7 @@ from jaxdyn.robots._arms import puma_mohan_saha as puma_mohan_saha
 from jaxdyn.robots._arms import rope as rope
 from jaxdyn.robots._closed import five_bar as five_bar
 from jaxdyn.robots._closed import four_bar as four_bar
+from jaxdyn.robots._closed import ladder as ladder
 from jaxdyn.robots._closed import slider_crank as slider_crank
 from jaxdyn.robots._closed import stewart_gough as stewart_gough
 from jaxdyn.robots._closed import three_rrr as three_rrr

@@ -69,6 +69,46 @@ def three_rrr(*, dtype: Any = None) -> Model:
     return b.build(dtype)
 
 
+def ladder(m: int = 3, *, local: bool = True, dtype: Any = None) -> Model:
+    """A planar ladder of m four-bar cells that hangs from the base; closed at q = 0.
+
+    A cell has two rails and a rung, and one degree of freedom. It is cut between the
+    rung and the right rail. Cells differ a little from each other, and none is singular
+    at q = 0, where the axes of all bodies are those of the world.
+
+    Args:
+        m: number of cells, each a loop of two rows.
+        local: whether rails hang on the rung above, so that a loop closes there; or on
+            the rails above, so that all loops close at the base. The mechanism is the
+            same.
+    """
+    if m < 1:
+        raise ValueError(f"a ladder of {m} cells, expected 1 or more.")
+    k, none = np.arange(m + 1.0), np.zeros(m + 1)
+    left = 0.03 * np.sin(2.0 * k), -0.3 * k + 0.02 * np.sin(3.0 * k), none
+    right = 0.4 + 0.03 * np.sin(2.5 * k), -0.3 * k - 0.02 * np.sin(2.0 * k), none
+    L, R = np.stack(left, axis=1), np.stack(right, axis=1)
+    b = ModelBuilder("ladder", gravity=_DOWN_Y)
+    start = {None: np.zeros(3)}
+
+    def bar(name: str, parent: str | None, ends: tuple[Any, Any]) -> None:
+        start[name], tip = ends[0], ends[1] - ends[0]
+        mass = 2.0 * float(np.linalg.norm(tip))
+        rod = Inertial.rod(mass, np.zeros(3), tip)
+        rod = Inertial(mass, rod.com, rod.inertia + 1e-6 * mass * np.eye(3))
+        b.add_body(name, parent, "revolute", p=ends[0] - start[parent], inertial=rod)
+
+    for i in range(1, m + 1):
+        rung = None if i == 1 else f"rung{i - 1}"
+        rails = (rung, rung) if local or i == 1 else (f"left{i - 1}", f"right{i - 1}")
+        bar(f"left{i}", rails[0], (L[i - 1], L[i]))
+        bar(f"right{i}", rails[1], (R[i - 1], R[i]))
+        bar(f"rung{i}", f"left{i}", (L[i], R[i]))
+        tips = R[i] - L[i], R[i] - R[i - 1]
+        b.add_loop(f"rung{i}", tips[0], f"right{i}", tips[1], axes=_PLANE)
+    return b.build(dtype)
+
+
 def stewart_gough(*, dtype: Any = None) -> Model:
     """The 6-UPS Stewart-Gough platform; each leg is cut from the platform.
 
