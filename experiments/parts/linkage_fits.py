@@ -124,6 +124,5 @@ def fit(loss: Callable, start: Any, steps: int, width: float) -> Fit:
         (value(x.at[k].add(width)), value(x.at[k].add(-width))) for k in range(len(x))
     ]
     differences = [float(a - b) / (2 * width) for a, b in ends]
-    return Fit(
-        *(np.asarray(y) for y in (found, losses, gradient(x))), np.array(differences)
-    )
+    found, losses, slopes = (np.asarray(y) for y in (found, losses, gradient(x)))
+    return Fit(found, losses, slopes, np.array(differences))

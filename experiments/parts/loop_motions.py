@@ -79,7 +79,8 @@ def mechanisms(*references: Path) -> list[Mechanism]:
     made = []
     for (name, make), case in zip(MECHANISMS.items(), cases, strict=True):
         model, motion = make(), case["motion"]
-        start = (np.array(x) for x in (motion["q"][0], motion["qd"][0], motion["tau"]))
+        q, qd, tau = motion["q"][0], motion["qd"][0], motion["tau"]
+        start = np.array(q), np.array(qd), np.array(tau)
         assert model.name == case["model"]["name"]
         made.append(Mechanism(name, model, *start, motion))
     return made

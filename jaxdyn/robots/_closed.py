@@ -89,7 +89,7 @@ def ladder(m: int = 3, *, local: bool = True, dtype: Any = None) -> Model:
     right = 0.4 + 0.03 * np.sin(2.5 * k), -0.3 * k - 0.02 * np.sin(2.0 * k), none
     L, R = np.stack(left, axis=1), np.stack(right, axis=1)
     b = ModelBuilder("ladder", gravity=_DOWN_Y)
-    start = {None: np.zeros(3)}
+    start: dict[str | None, np.ndarray] = {None: np.zeros(3)}
 
     def bar(name: str, parent: str | None, ends: tuple[Any, Any]) -> None:
         start[name], tip = ends[0], ends[1] - ends[0]
