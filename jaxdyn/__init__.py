@@ -63,11 +63,13 @@ from jaxdyn.dynamics import (
 )
 from jaxdyn.dynamics import joint_reactions as joint_reactions
 from jaxdyn.dynamics import linearize as linearize
+from jaxdyn.dynamics import loop_complement as loop_complement
 from jaxdyn.dynamics import loop_condition as loop_condition
 from jaxdyn.dynamics import loop_iterations as loop_iterations
 from jaxdyn.dynamics import mass_matrix as mass_matrix
 from jaxdyn.dynamics import project_configuration as project_configuration
 from jaxdyn.dynamics import project_velocity as project_velocity
+from jaxdyn.dynamics import reduced_mass_matrix as reduced_mass_matrix
 from jaxdyn.dynamics import rnea as rnea
 from jaxdyn.io import DHLink as DHLink
 from jaxdyn.io import from_dh as from_dh

@@ -124,8 +124,13 @@ ELSEWHERE = {  # not a function of a state: tested where they are built
     "power_balance",
     "simulate",
     # of models with loops: tests/dynamics/test_loops.py, tests/algorithms/test_loops.py
+    "check_loops",
+    "close_loops",
     "constrained_dynamics",
+    "constrained_inverse_dynamics",
+    "dependent_rows",
     "loop_bias",
+    "loop_complement",
     "loop_condition",
     "loop_iterations",
     "loop_jacobian",
@@ -133,6 +138,7 @@ ELSEWHERE = {  # not a function of a state: tested where they are built
     "loop_wrenches",
     "project_configuration",
     "project_velocity",
+    "reduced_mass_matrix",
 }
 ALIASES = {"aba", "crba", "rnea"}
 LARGE = {  # results with a row or a block for every body

@@ -23,5 +23,7 @@ from jaxdyn.dynamics._loops import loop_condition as loop_condition
 from jaxdyn.dynamics._loops import loop_iterations as loop_iterations
 from jaxdyn.dynamics._loops import project_configuration as project_configuration
 from jaxdyn.dynamics._loops import project_velocity as project_velocity
+from jaxdyn.dynamics._reduced import loop_complement as loop_complement
+from jaxdyn.dynamics._reduced import reduced_mass_matrix as reduced_mass_matrix
 
 rnea, crba, aba = inverse_dynamics, mass_matrix, forward_dynamics  # names peers use

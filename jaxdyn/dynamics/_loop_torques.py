@@ -21,7 +21,7 @@ from jaxdyn.algorithms import (
     row_forces,
 )
 from jaxdyn.dynamics._inverse import inverse_dynamics, joint_reactions
-from jaxdyn.model import Model, arguments, chosen_joint
+from jaxdyn.model import Model, arguments, check_freedoms, chosen_coordinates
 
 
 class LoopTorques(eqx.Module):
@@ -85,11 +85,12 @@ def constrained_inverse_dynamics(
             twice, or fewer actuated coordinates than the loops leave freedoms. Within
             traced code the latter is known only if no `q` could have enough.
     """
-    chosen = _actuated(model, actuated)
-    _check_count(model, chosen, model.nc)
+    everything = tuple(range(model.nv)) if actuated is None else actuated
+    chosen = chosen_coordinates(model, "actuated", everything)
+    check_freedoms(model, "actuated", chosen, model.nc)
     found, rank = _solve(model, q, qd, qdd, f_ext=f_ext, base=base, actuated=chosen)
     if not isinstance(rank, Tracer):
-        _check_count(model, chosen, int(rank))
+        check_freedoms(model, "actuated", chosen, int(rank))
     return found
 
 
@@ -161,42 +162,3 @@ def _split(t: Any, actuated: tuple[int, ...]) -> tuple[Any, Any]:
     """Forces at the actuated coordinates, and those at the others."""
     is_actuated = np.isin(np.arange(t.size), actuated)
     return jnp.where(is_actuated, t, 0), jnp.where(is_actuated, 0, t)
-
-
-def _actuated(model: Model, actuated: Any) -> tuple[int, ...]:
-    """The actuated coordinates, as indices into qd in ascending order."""
-    if actuated is None:
-        return tuple(range(model.nv))
-    if isinstance(actuated, str | int | np.integer):
-        actuated = (actuated,)
-    chosen: list[int] = []
-    for item in actuated:
-        if isinstance(item, str):
-            body = chosen_joint(model, "actuated", item)
-            chosen += range(model.nv)[model.v_slice(body)]
-        elif isinstance(item, bool) or not 0 <= item < model.nv:
-            raise ValueError(
-                f"actuated has {item!r}, expected the name of a joint or body of model "
-                f"{model.name!r}, or an index into qd from 0 to {model.nv - 1}."
-            )
-        else:
-            chosen.append(int(item))
-    twice = sorted({k for k in chosen if chosen.count(k) > 1})
-    if twice:
-        raise ValueError(
-            f"actuated lists coordinate {twice[0]} of qd more than once, expected "
-            f"every coordinate once: {actuated!r}."
-        )
-    return tuple(sorted(chosen))
-
-
-def _check_count(model: Model, actuated: tuple[int, ...], rows: int) -> None:
-    """Raise a `ValueError` if independent rows leave more freedoms than actuators."""
-    needed = model.nv - rows
-    if len(actuated) < needed:
-        loops = ", ".join(loop.name for loop in model.loops) or "no loop"
-        raise ValueError(
-            f"actuated has {len(actuated)} of the {model.nv} coordinates of model "
-            f"{model.name!r}, expected at least {needed}: its loops ({loops}) take "
-            f"{rows} freedoms, and actuators must drive the others. Name more joints."
-        )

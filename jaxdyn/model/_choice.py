@@ -47,3 +47,41 @@ def chosen_joints(
     if isinstance(joints, str | int | np.integer):
         joints = (joints,)
     return tuple(sorted({chosen_joint(model, what, joint) for joint in joints}))
+
+
+def chosen_coordinates(
+    model: Model, what: str, given: Joint | Sequence[Joint]
+) -> tuple[int, ...]:
+    """Indices into qd, in ascending order, given as such or by joints or bodies."""
+    if isinstance(given, str | int | np.integer):
+        given = (given,)
+    chosen: list[int] = []
+    for item in given:
+        if isinstance(item, str):
+            chosen += range(model.nv)[model.v_slice(chosen_joint(model, what, item))]
+        elif isinstance(item, bool) or not 0 <= item < model.nv:
+            raise ValueError(
+                f"{what} has {item!r}, expected the name of a joint or body of model "
+                f"{model.name!r}, or an index into qd from 0 to {model.nv - 1}."
+            )
+        else:
+            chosen.append(int(item))
+    twice = sorted({k for k in chosen if chosen.count(k) > 1})
+    if twice:
+        raise ValueError(
+            f"{what} lists coordinate {twice[0]} of qd more than once, expected every "
+            f"coordinate once: {given!r}."
+        )
+    return tuple(sorted(chosen))
+
+
+def check_freedoms(model: Model, what: str, chosen: tuple[int, ...], rows: int) -> None:
+    """Raise a `ValueError` if independent rows leave more freedoms than were chosen."""
+    needed = model.nv - rows
+    if len(chosen) < needed:
+        loops = ", ".join(loop.name for loop in model.loops) or "no loop"
+        raise ValueError(
+            f"{what} has {len(chosen)} of the {model.nv} coordinates of model "
+            f"{model.name!r}, expected at least {needed}: its loops ({loops}) take "
+            f"{rows} freedoms and leave the others. Name more joints."
+        )

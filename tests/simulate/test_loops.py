@@ -3,7 +3,6 @@
 from functools import cache
 
 import diffrax
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -12,9 +11,7 @@ import pytest
 import jaxdyn as jd
 from tests.reference import cases, relative_error
 
-CASES = {
-    case["model"]["name"]: case for case in cases("closed_loops", "stewart_gough")
-}
+CASES = {case["model"]["name"]: case for case in cases("closed_loops", "stewart_gough")}
 TIGHT = dict(
     solver=diffrax.Dopri8(),
     stepsize_controller=diffrax.PIDController(rtol=1e-11, atol=1e-12),
