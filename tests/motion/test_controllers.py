@@ -155,3 +155,15 @@ def test_wrong_gains_are_errors_that_name_them(without_type_checker):
             motion.pd_gravity(model, q, *gains)
     with pytest.raises(ValueError, match=r"target has shape \(3,\), expected \(4,\)"):
         motion.pd_gravity(model, q[:3], 1.0, 1.0)
+
+
+def test_laws_of_trees_refuse_loops():
+    model = jd.robots.four_bar()
+    move = motion.cycloidal(model, jnp.zeros(3), jnp.ones(3), 1.0)
+    for law, *given in (
+        (motion.computed_torque, move, 1.0, 1.0),
+        (motion.pd_gravity, jnp.zeros(3), 1.0, 1.0),
+        (motion.feedforward, move),
+    ):
+        with pytest.raises(ValueError, match=r"'fourbar' has loops \(first: 'loop 0'"):
+            law(model, *given)

@@ -37,11 +37,11 @@ def opening(model, q):
     return float(jnp.abs(jax.vmap(jd.loop_residual, (None, 0))(model, q)).max())
 
 
-SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in list(CASES)[1:4]]
+SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in list(CASES)[1:]]
 
 
 @pytest.mark.reference
-@pytest.mark.parametrize("name", ["fourbar", *SLOW, "stewart_gough"])
+@pytest.mark.parametrize("name", ["fourbar", *SLOW])
 def test_mechanisms_move_as_computed_elsewhere_with_closed_loops(name):
     motion = CASES[name]["motion"]
     model, found = run(name)
@@ -50,7 +50,7 @@ def test_mechanisms_move_as_computed_elsewhere_with_closed_loops(name):
         assert np.abs(np.asarray(ours) - np.array(theirs)).max() < tolerance
     tau = np.array(motion["tau"])
     # constant forces of joints with one coordinate; a free platform is not driven
-    moved = np.asarray(found.q - found.q[0])[:, model.nq - model.nv :]
+    moved = (np.asarray(found.q) - np.asarray(found.q[0]))[:, model.nq - model.nv :]
     rest = np.asarray(found.energy) - moved @ tau
     assert np.ptp(rest) < 1e-8
     np.testing.assert_allclose(rest, motion["energy_minus_actuator_work"], atol=1e-8)
@@ -77,7 +77,7 @@ def test_rows_have_the_loop_forces_and_any_time_has_closed_loops():
     np.testing.assert_allclose(found.end.q, found.q[-1], atol=1e-15)
 
 
-def test_loops_drift_open_unless_projected_or_stabilised():
+def test_loops_drift_open_unless_stabilised():
     model = jd.robots.four_bar()
     q, qd = start(FOUR_BAR)
     ts = jnp.linspace(0.0, 20.0, 201)
@@ -90,4 +90,100 @@ def test_loops_drift_open_unless_projected_or_stabilised():
     left, held = openings(None), openings(jd.Baumgarte(20.0))
     assert left[-1] > 10 * left[20] > 1e-8
     assert held.max() < 0.1 * left[-1]
-    assert openings("projection").max() < 1e-14
+
+
+STEPS = dict(stepsize_controller=diffrax.ConstantStepSize(), dt0=0.02)
+
+
+def coupler_point(x, **options):
+    """Where a point of the four-bar's coupler is after 0.2 s, along some direction.
+
+    `x` are the initial rate and the torque of the crank, the mass of the coupler and
+    the length of the crank.
+    """
+    rate, torque, mass, length = x
+    model = jd.robots.four_bar()
+    model = eqx.tree_at(
+        lambda m: (m.mass, m.p),
+        model,
+        (model.mass.at[1].set(mass), model.p.at[1, 0].set(length)),
+    )
+    q, qd = start(FOUR_BAR)
+    q = jd.project_configuration(model, q)
+    qd = jd.project_velocity(model, q, rate * qd)
+    ts, torques = jnp.array([0.0, 0.2]), torque * jnp.array([1.0, 0.0, 0.0])
+    found = jd.simulate(model, q, qd, ts, torque=torques, **STEPS, **options)
+    poses = jd.forward_kinematics(model, found.q[-1])
+    point = poses.p[1] + poses.R[1] @ jnp.array([0.4, 0.1, 0.0])
+    return point @ jnp.array([1.0, 0.7, 0.0])
+
+
+X = jnp.array([3.0, 2.0, 2.0, 0.3])
+
+
+def reverse_mode(x):
+    return jax.value_and_grad(coupler_point)(x)
+
+
+def forward_mode(x):
+    def value(x):
+        return coupler_point(x, adjoint=diffrax.ForwardMode())
+
+    return value(x), jax.jacfwd(value)(x)
+
+
+@pytest.mark.parametrize(
+    "mode", [reverse_mode, pytest.param(forward_mode, marks=pytest.mark.slow)]
+)
+def test_gradients_of_a_coupler_point_are_differences_also_in_a_batch(mode):
+    h = 1e-4 * jnp.eye(4)
+    at = X[None] + jnp.concatenate([h, -h, 2 * h, -2 * h])
+    values = jax.jit(jax.vmap(coupler_point))(at)
+    up, down, far_up, far_down = jnp.split(values, 4)
+    slopes = (8 * (up - down) - (far_up - far_down)) / (12 * 1e-4)
+    single = jax.jit(mode)
+    _, gradient = single(X)
+    assert jnp.abs(slopes).min() > 1e-4
+    np.testing.assert_allclose(gradient, slopes, rtol=1e-6, atol=1e-9)
+    alone = jnp.stack([single(x)[0] for x in at[::5]])
+    np.testing.assert_allclose(alone, values[::5], rtol=1e-13)
+
+
+@pytest.mark.parametrize("integrator", ["semi_implicit_euler", "rk4"])
+def test_fixed_steps_keep_loops_closed(integrator):
+    model = jd.robots.four_bar()
+    options = dict(integrator=integrator)
+    qs, qds = jd.rollout(model, *start(FOUR_BAR), jnp.zeros((400, 3)), 5e-3, **options)
+    assert opening(model, qs) < 1e-14
+    rates = jax.vmap(jd.loop_jacobian, (None, 0))(model, qs)
+    assert jnp.abs(jnp.einsum("tij,tj->ti", rates, qds)).max() < 1e-13
+    apart = np.abs(np.asarray(qs[:201:4]) - np.array(FOUR_BAR["q"])).max()
+    assert apart < {"semi_implicit_euler": 0.1, "rk4": 1e-6}[integrator]
+
+
+def test_single_precision_stays_single_with_closed_loops():
+    model = jd.robots.four_bar(dtype=np.float32)
+    q, qd = (x.astype(np.float32) for x in start(FOUR_BAR))
+    qs, qds = jd.rollout(model, q, qd, jnp.zeros((100, 3), np.float32), 5e-3)
+    assert qs.dtype == qds.dtype == np.float32
+    assert opening(model, qs) < 1e-6
+
+
+def test_bad_input_is_named():
+    model, ts = jd.robots.four_bar(), jnp.array([0.0, 0.1])
+    q, qd = start(FOUR_BAR)
+    with pytest.raises(ValueError, match="loop 0 of model 'fourbar' is open by 0.155"):
+        jd.simulate(model, q + 0.1, qd, ts)
+    with pytest.raises(ValueError, match="loop 0 .* opens with .* project_velocity"):
+        jd.simulate(model, q, qd + 0.1, ts)
+    with pytest.raises(ValueError, match="drift is 'none', expected 'projection', a"):
+        jd.simulate(model, q, qd, ts, drift="none")
+    with pytest.raises(ValueError, match="method is 'composite' .* expected 'denoc'"):
+        jd.simulate(model, q, qd, ts, method="composite")
+    with pytest.raises(ValueError, match="constrained_dynamics: .*'lu'"):
+        jd.simulate(model, q, qd, ts, loop_method="lu")
+    with pytest.raises(ValueError, match="loop 0 .* is open by"):
+        jd.rollout(model, q + 0.1, qd, jnp.zeros((2, 3)), 0.1)
+    with pytest.raises(ValueError, match="integrator is 'implicit_midpoint' for model"):
+        taus = jnp.zeros((2, 3))
+        jd.rollout(model, q, qd, taus, 0.1, integrator="implicit_midpoint")
