@@ -168,11 +168,13 @@ def _newton(model: Model, q: Any, free: Any) -> Any:
     solution: small singular values are left out.
     """
     share = float(jnp.finfo(q.dtype).eps) ** 0.5
-    for _ in range(2):
+
+    def step(q: Any, _: None) -> Any:
         J = jnp.linalg.pinv(loop_jacobian(model, q)[:, free], rtol=share)
         d = -jnp.matmul(J, loop_residual(model, q), precision="highest")
-        q = integrate(model, q, jnp.zeros(model.nv, q.dtype).at[free].set(d))
-    return q
+        return integrate(model, q, jnp.zeros(model.nv, q.dtype).at[free].set(d)), None
+
+    return lax.scan(step, q, None, length=2)[0]
 
 
 def _openings(model: Model, q: Any) -> tuple[Any, Any, Any]:
@@ -222,9 +224,9 @@ def _closed(model: Model, found: Assembly) -> Assembly:
     def failure(loop: str, distance: str, angle: str) -> str:
         return (
             f"close_loops: {loop} of model {model.name!r} stays open by {distance} m "
-            f"and {angle} rad: it is out of reach, too much is held, or a minimum is "
-            "on the way; start from another q_guess (throw=False returns what was "
-            "found)."
+            f"and {angle} rad: it is out of reach, too much is held or limited, or a "
+            "minimum is on the way; start from another q_guess (throw=False returns "
+            "what was found)."
         )
 
     if isinstance(found.converged, Tracer):

@@ -171,13 +171,16 @@ def test_a_loop_that_stays_open_is_reported_with_its_name():
 
 
 def test_limits_decide_between_the_two_ways_to_close():
-    model, guess = four_bar(), jnp.array([0.5, 0.4, 1.2])
-    up = jd.close_loops(model, guess, hold="crank").q
-    lower = model.upper.at[1].set(-0.1)
-    limited = eqx.tree_at(lambda m: m.upper, model, lower)
-    down = jd.close_loops(limited, guess, hold="crank", limits=True).q
-    assert up[1] > 0 and down[1] < -0.1
-    assert np.abs(jd.loop_residual(model, down)).max() < 1e-13
+    model, guess = four_bar(), jnp.array([0.5, -0.5, -0.5])
+    raised = eqx.tree_at(lambda m: m.lower, model, model.lower.at[1].set(0.0))
+    for limited, sign in ((model, -1), (raised, 1)):
+        q = jd.close_loops(limited, guess, hold="crank", limits=True).q
+        assert sign * q[1] > 0
+        assert np.abs(jd.loop_residual(model, q)).max() < 1e-13
+    lowered = eqx.tree_at(lambda m: m.upper, model, model.upper.at[1].set(-0.1))
+    guess = jnp.array([0.5, 0.4, 1.2])  # on the wrong side
+    q = jd.close_loops(lowered, guess, hold="crank", limits=True, throw=False).q
+    assert q[1] == lowered.upper[1]
 
 
 def test_what_is_closed_or_has_no_loops_or_no_free_joint_stays():
