@@ -6,6 +6,7 @@ with the factor in hand, and no derivative ever goes through the elimination.
 """
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -62,7 +63,7 @@ def implicit(
 
             return jax.jvp(of_moving, [leaves[k] for k in moving], tangents)[1]
 
-        def against(fixed: Any, rate: Any) -> Any:
+        def against(gradient: Callable, fixed: Any, rate: Any) -> Any:
             unknowns, leaves = fixed
             by_state = gradient(rate, unknowns, *jax.tree.unflatten(tree, leaves))
             return [by_state[k - first] for k in moving]
@@ -70,7 +71,8 @@ def implicit(
         moved = [slopes[k] for k in moving]
         fixed = unknowns, leaves
         if gradient is not None and set(moving) <= {first, first + 1, first + 2}:
-            slope = linear_map(along, against, fixed, moved, like=unknowns)
+            transpose = partial(against, gradient)
+            slope = linear_map(along, transpose, fixed, moved, like=unknowns)
         else:
             slope = along(fixed, moved)
         change = solve(factor, jax.tree.map(jnp.negative, slope), *primals)

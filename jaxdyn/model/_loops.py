@@ -106,8 +106,11 @@ def check_loop(
 
 def loop_of(data: dict[str, Any], dtype: Any) -> Loop:
     """The loop with checked data, its leaves in `dtype`."""
-    poses = {key: jnp.asarray(data[key], dtype) for key in ("R_a", "p_a", "R_b", "p_b")}
-    return Loop(**(data | poses))
+    poses = ("R_a", "p_a", "R_b", "p_b")
+    fields: dict[str, Any] = {
+        key: jnp.asarray(x, dtype) if key in poses else x for key, x in data.items()
+    }
+    return Loop(**fields)
 
 
 def _axes(name: str, joint: str, axes: Sequence[int] | None) -> tuple[int, ...]:

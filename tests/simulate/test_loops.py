@@ -3,6 +3,7 @@
 from functools import cache
 
 import diffrax
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
