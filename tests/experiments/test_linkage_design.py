@@ -23,7 +23,7 @@ def test_the_loop_is_closed_at_every_crank_angle(config):
 
 
 def test_masses_are_found_from_accelerations(config):
-    few = replace(config.identification, samples=4, steps=15)
+    few = replace(config.identification, samples=4, steps=8)
     small = replace(config, identification=few)
     model, passive = jd.robots.four_bar(), jnp.asarray(config.passive)
     found = linkage_design.identified(small, model, passive)
