@@ -5,8 +5,9 @@ coupler, and the place of the point, by L-BFGS on the distance of the paths. At 
 crank angle the loop is closed by Newton's method from the angle before, and the
 gradient runs backward through all of that. Then the masses of coupler and rocker are
 found from accelerations of the closed mechanism, by Gauss-Newton steps with Jacobians
-of the forward dynamics of the loop in forward mode. Targets are made with other lengths and masses, so that the truth
-is known. Gradients at the start are compared with central differences.
+of the forward dynamics of the loop in forward mode. Targets are made with other lengths
+and masses, so that the truth is known. Gradients at the start are compared with central
+differences.
 """
 
 import sys
