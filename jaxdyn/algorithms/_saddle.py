@@ -41,19 +41,23 @@ def solve_saddle(
     Its derivatives are those of the equations.
     """
 
-    def equations(unknowns: Pair) -> Pair:
-        x, loop_forces = unknowns
+    # in one vector: JAX transposes a solution if all of the right-hand side varies
+
+    def equations(unknowns: Vector) -> Vector:
+        x, loop_forces = unknowns[: model.nv], unknowns[model.nv :]
         rows = loop_rows(model, forward_kinematics(model, q))
         f_ext = row_forces(model, rows, loop_forces)
         at_rest = _without_gravity(model), q, jnp.zeros_like(x), x, f_ext
         moved = body_velocities(model, q, x)
         tau = newton_euler(*at_rest) + model.armature * x
-        return tau, -row_rates(model, rows, moved.v, moved.w)
+        return jnp.concatenate([tau, -row_rates(model, rows, moved.v, moved.w)])
 
-    def solve(_: Callable, right: Pair) -> Pair:
-        return solver(right[0], -right[1])
+    def solve(_: Callable, right: Vector) -> Vector:
+        return jnp.concatenate(solver(right[: model.nv], -right[model.nv :]))
 
-    return lax.custom_linear_solve(equations, (phi, -b), solve, symmetric=True)
+    right = jnp.concatenate([phi, -b])
+    found = lax.custom_linear_solve(equations, right, solve, symmetric=True)
+    return found[: model.nv], found[model.nv :]
 
 
 class KKT(eqx.Module):
