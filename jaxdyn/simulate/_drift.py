@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Any
 
 import diffrax
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -25,10 +26,12 @@ class Projected(diffrax.AbstractWrappedSolver):
     Attributes:
         solver: any of diffrax for one ordinary differential equation.
         project: function (y, args) of a state on or off the constraints.
+        scan_kind: of Runge-Kutta solvers, set by adjoints for forward mode.
     """
 
     solver: diffrax.AbstractSolver
     project: Callable[[Any, Any], Any]
+    scan_kind: str | None = None
 
     @property
     def term_structure(self) -> Any:
@@ -73,7 +76,7 @@ class Projected(diffrax.AbstractWrappedSolver):
     ) -> Any:
         """A step of the solver, projected."""
         # as after a jump: slopes that the solver keeps are those before projection
-        y1, *others = self.solver.step(
+        y1, *others = self._inner().step(
             terms, t0, t1, y0, args, solver_state, made_jump=True
         )
         return self.project(y1, args), *others
@@ -81,6 +84,17 @@ class Projected(diffrax.AbstractWrappedSolver):
     def func(self, terms: Any, t0: Any, y0: Any, args: Any) -> Any:
         """The slope at a state."""
         return self.solver.func(terms, t0, y0, args)
+
+    def _inner(self) -> Any:
+        if self.scan_kind is None:
+            return self.solver
+        solver: Any = self.solver
+        kind = self.scan_kind
+        return eqx.tree_at(lambda s: s.scan_kind, solver, kind, is_leaf=_is_none)
+
+
+def _is_none(x: Any) -> bool:
+    return x is None
 
 
 def closed(

@@ -143,8 +143,13 @@ def _solve(
 
     if equations.is_projected:
         solver = options["solver"]
-        project = Projected(solver, lambda y, arrays: of(arrays).on_constraints(y))
-        options = options | {"solver": project}
+        options = options | dict(
+            solver=Projected(
+                solver,
+                project=lambda y, arrays: of(arrays).on_constraints(y),
+                scan_kind=getattr(solver, "scan_kind", None),
+            )
+        )
     # the state at an event is no row: then, and only then, it is saved apart
     rows = diffrax.SubSaveAt(ts=ts)
     subs = rows if options["event"] is None else [rows, diffrax.SubSaveAt(t1=True)]

@@ -59,7 +59,7 @@ def test_mechanisms_move_as_computed_elsewhere_with_closed_loops(name):
     rates = jax.vmap(jd.loop_jacobian, (None, 0))(model, found.q)
     assert jnp.abs(jnp.einsum("tij,tj->ti", rates, found.qd)).max() < 1e-13
     balance = jd.power_balance(model, found)
-    assert jnp.abs(balance.error).max() < 1e-11 * jnp.abs(balance.energy_rate).max()
+    assert jnp.abs(balance.error).max() < 1e-11
 
 
 def test_rows_have_the_loop_forces_and_any_time_has_closed_loops():
@@ -133,9 +133,8 @@ def forward_mode(x):
     return value(x), jax.jacfwd(value)(x)
 
 
-@pytest.mark.parametrize(
-    "mode", [reverse_mode, pytest.param(forward_mode, marks=pytest.mark.slow)]
-)
+@pytest.mark.slow  # minutes of compilation
+@pytest.mark.parametrize("mode", [reverse_mode, forward_mode])
 def test_gradients_of_a_coupler_point_are_differences_also_in_a_batch(mode):
     h = 1e-4 * jnp.eye(4)
     at = X[None] + jnp.concatenate([h, -h, 2 * h, -2 * h])
