@@ -43,7 +43,7 @@ SOLVERS = {
     "recursive": recursive,
     "sequential_regularization": sequential_regularization,
 }
-PROJECTIONS = 3  # Newton steps; from an error e they leave e, e², e⁴, e⁸
+NEWTON_STEPS = 2  # and one more; from an opening e they leave e², e⁴, e⁸
 
 
 class Baumgarte(eqx.Module):
@@ -240,11 +240,17 @@ def project_configuration(model: Model, q: Float[Array, " nq"]) -> Float[Array, 
     if not model.loops:
         return q
 
-    def newton(q: Any, _: None) -> Any:
+    def newton(model: Model, q: Any) -> Any:
         rows = loop_rows(model, forward_kinematics(model, q))
-        return integrate(model, q, -_closing(model, q, rows, rows.residual)), None
+        # how the step depends on the metric does not matter: at the end it is zero
+        fixed = lax.stop_gradient((model, q, rows))
+        return integrate(model, q, -_closing(*fixed, rows.residual))
 
-    return lax.scan(newton, q, None, length=PROJECTIONS)[0]
+    fixed, start = lax.stop_gradient((model, q))
+    near, _ = lax.scan(
+        lambda q, _: (newton(fixed, q), None), start, length=NEWTON_STEPS
+    )
+    return newton(model, near + (q - start))  # the last step carries derivatives
 
 
 def _closing(model: Model, q: Any, rows: LoopRows, b: Any) -> Any:

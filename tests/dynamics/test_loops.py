@@ -200,6 +200,22 @@ def test_a_configuration_slightly_open_is_closed(random_mechanism):
     np.testing.assert_allclose(jd.loop_residual(model, found), 0, atol=1e-13)
 
 
+def test_a_closed_configuration_has_the_slopes_of_differences(rng):
+    model = jd.from_dict(FOUR_BAR["model"])
+    q, qd, _ = state_of(FOUR_BAR)
+    near, step = q + 1e-10, jnp.asarray(rng.normal(size=3))
+
+    def closed_at(h):
+        longer = eqx.tree_at(lambda m: m.p, model, model.p.at[1, 0].add(0.1 * h))
+        at = jd.project_configuration(longer, near + h * step)
+        return jnp.stack([at, jd.project_velocity(longer, at, qd + h * step)])
+
+    slope = jax.jit(jax.jacfwd(closed_at))(0.0)
+    run, h = jax.jit(closed_at), 1e-4
+    difference = (8 * (run(h) - run(-h)) - run(2 * h) + run(-2 * h)) / (12 * h)
+    np.testing.assert_allclose(slope, difference, atol=1e-8)
+
+
 def test_baumgarte_drives_openings_to_zero():
     model = jd.from_dict(FOUR_BAR["model"])
     q, qd, tau = state_of(FOUR_BAR)
