@@ -299,6 +299,23 @@ def test_forward_mode_equals_reverse_mode_and_no_slope_is_nan_at_rest():
     np.testing.assert_allclose(forward[0], 0, atol=1e-12)  # quadratic in qd
 
 
+@pytest.mark.parametrize("leaf", ("tau", "mass"))
+def test_reverse_mode_by_what_does_not_change_the_loops(leaf):
+    model = jd.from_dict(FOUR_BAR["model"])
+    q, qd, tau = state_of(FOUR_BAR)
+
+    def both(x):
+        changed = eqx.tree_at(lambda m: m.mass, model, x) if leaf == "mass" else model
+        force = x if leaf == "tau" else tau
+        return jnp.concatenate(jd.constrained_dynamics(changed, q, qd, force))
+
+    at = tau if leaf == "tau" else model.mass
+    forward, reverse = jax.jit(jax.jacfwd(both))(at), jax.jit(jax.jacrev(both))(at)
+    np.testing.assert_allclose(forward, reverse, atol=1e-12)
+    rows = jax.jit(jax.vmap(jax.jacrev(both)))(jnp.stack([at, at + 0.1]))
+    np.testing.assert_allclose(rows[0], reverse, atol=1e-12)
+
+
 @pytest.mark.slow
 def test_second_derivatives_equal_differences_of_first_ones(rng):
     model = jd.from_dict(FOUR_BAR["model"])
