@@ -1,4 +1,4 @@
-"""Do mechanisms with closed loops move as [Ghosal] and [Shah] say, and stay closed?
+"""Do mechanisms with closed loops move as [Ghosal] and [Shah] say?
 
 Four-bar, five-bar, slider-crank, 3-RRR and Stewart-Gough platform fall from the starts
 of the reference data: no joint forces, but for the platform, whose legs push with the

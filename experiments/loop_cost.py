@@ -1,4 +1,4 @@
-"""How does the time of closed loops grow with their number, by each of four methods?
+"""How does the time of closed loops grow with their number, by four methods?
 
 Ladders of m four-bar cells ([Ghosal] lecture 30 has the orders, but no system): n = 3 m
 joints and 2 m rows, at random rates that keep the loops closed, under random moments.

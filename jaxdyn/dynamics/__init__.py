@@ -3,6 +3,8 @@
 from jaxdyn.dynamics._forward import factor as factor
 from jaxdyn.dynamics._forward import forward_dynamics as forward_dynamics
 from jaxdyn.dynamics._forward import linearize as linearize
+from jaxdyn.dynamics._inverse import INERTIA as INERTIA
+from jaxdyn.dynamics._inverse import INVERSE as INVERSE
 from jaxdyn.dynamics._inverse import bias_forces as bias_forces
 from jaxdyn.dynamics._inverse import coriolis_matrix as coriolis_matrix
 from jaxdyn.dynamics._inverse import gravity_forces as gravity_forces
@@ -23,6 +25,7 @@ from jaxdyn.dynamics._loops import loop_condition as loop_condition
 from jaxdyn.dynamics._loops import loop_iterations as loop_iterations
 from jaxdyn.dynamics._loops import project_configuration as project_configuration
 from jaxdyn.dynamics._loops import project_velocity as project_velocity
+from jaxdyn.dynamics._open import FORWARD as FORWARD
 from jaxdyn.dynamics._reduced import loop_complement as loop_complement
 from jaxdyn.dynamics._reduced import reduced_mass_matrix as reduced_mass_matrix
 

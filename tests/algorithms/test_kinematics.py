@@ -103,7 +103,7 @@ def test_loop_points_and_their_jacobians_agree_with_independent_software(
         J, bias = [], []
         for loop in model.loops:
             ends = ((loop.body_a, loop.p_a), (loop.body_b, loop.p_b))
-            axes = np.array(loop.axes)
+            axes = np.array(loop.axes or (0, 1, 2))
             a, b = (jd.jacobian(model, q, *end)[axes] for end in ends)
             c, d = (jd.jacobian_dot_qd(model, q, qd, *end)[axes] for end in ends)
             J.append(a - b)

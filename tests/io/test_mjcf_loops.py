@@ -144,7 +144,7 @@ def test_a_wrong_constraint_is_an_error_that_names_it(constraint, message):
 
 
 def test_a_constraint_within_one_rigid_body_is_an_error():
-    with pytest.raises(ValueError, match="rigid joins body -1 to itself"):
+    with pytest.raises(ValueError, match="rigid joins the world to itself"):
         text = '<weld name="rigid" body1="a" body2="b"/>'
         moving = '<body name="c"><joint/><geom size="0.1"/></body>'
         text = two_bodies(text, joint="").replace(
