@@ -160,9 +160,8 @@ def _recursive(orders: dict[str, float], times: Found, apart: Found) -> Verdict:
         found if holds else "not reproducible",
         f"slope {here:.2f} where each loop closes at the rung above, as loops are "
         f"eliminated where they close ({_longest(times, 'recursive')}), and {base:.2f} "
-        f"where all close at the base ({_longest(times, AT_BASE)}). The m³ is that of "
-        "the second case only. Another algorithm of the same class: MEXX itself is an "
-        "integrator.",
+        f"where all close at the base ({_longest(times, AT_BASE)}). Another algorithm "
+        "of the same class: MEXX itself is an integrator.",
     )
 
 
@@ -191,8 +190,7 @@ def _iterations(
             "k is claimed to be independent of the number of loops m, and small",
             "reproduced" if growth < 1.5 else "not reproducible",
             f"{counts} for {loops}, where the condition of Psi M⁻¹ Psiᵀ is "
-            f"{conditions}: k follows the condition; on the ladder both grow with m "
-            "before they level off. It is counted in products with that matrix.",
+            f"{conditions}. It is counted in products with that matrix.",
         ),
     ]
 
