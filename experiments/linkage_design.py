@@ -11,6 +11,7 @@ differences.
 """
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ from parts.linkage_fits import (
     path,
     shaped,
 )
+from parts.timed_programs import QUICK
 
 SHAPE = ("crank (m)", "coupler (m)", "point, along (m)", "point, across (m)")
 MASSES = ("coupler mass (kg)", "rocker mass (kg)")
@@ -62,21 +64,10 @@ def run(config: Config, folder: Path) -> Report:
     """Both fits, with figures in the folder."""
     model = jd.robots.four_bar()
     passive = jnp.asarray(config.passive)
-    angles = crank_angles(config.design.samples)
-    of_path = jax.jit(lambda x: path(model, passive, angles, x))
-    target = of_path(jnp.asarray(config.design.true))
-
-    def distance(x: Any) -> Any:
-        apart = path(model, passive, angles, x) - target
-        return (apart**2).sum(axis=-1).mean()
-
-    design = fit(distance, config.design.start, config.design.steps, config.width)
-    masses = identified(config, model, passive)
-    starts = [np.asarray(of_path(jnp.asarray(config.design.start)))]
-    paths = {
-        "start": starts[0],
-        "found": np.asarray(of_path(jnp.asarray(design.found))),
-    }
+    with ThreadPoolExecutor(2) as pool:  # compiling is most of the time
+        masses = pool.submit(identified, config, model, passive)
+        design, target, paths = designed(config, model, passive)
+        masses = masses.result()
     plot_paths(model, config, target, paths, folder / "paths.png")
     plot_losses({"path": design, "masses": masses}, folder / "losses.png")
     return Report(
@@ -96,18 +87,49 @@ def run(config: Config, folder: Path) -> Report:
     )
 
 
+def designed(
+    config: Config, model: jd.Model, passive: Any
+) -> tuple[Fit, np.ndarray, dict[str, np.ndarray]]:
+    """The shape from the path; the path wanted, and those at the start and the end."""
+    given, angles = config.design, crank_angles(config.design.samples)
+    program = jax.jit(path, compiler_options=QUICK)
+
+    def of(x: Any) -> np.ndarray:
+        return np.asarray(program(model, passive, angles, jnp.asarray(x)))
+
+    target = of(given.true)
+
+    def loss(points: Any) -> Any:
+        return ((points - target) ** 2).sum(axis=-1).mean()
+
+    found = fit(
+        lambda x: loss(path(model, passive, angles, x)),
+        lambda x: loss(of(x)),
+        given.start,
+        given.steps,
+        config.width,
+    )
+    return found, target, {"start": of(given.start), "found": of(found.found)}
+
+
 def identified(config: Config, model: jd.Model, passive: Any) -> Fit:
     """The masses of coupler and rocker from accelerations at closed states."""
-    given = config.identification
-    make = jax.jit(closed_states, static_argnums=3)
-    states = make(model, passive, crank_angles(given.samples), 0)
-    true = jnp.asarray(given.true)
-    measured = jax.jit(accelerations)(model, states, true)
+    given, angles = config.identification, crank_angles(config.identification.samples)
+    make = jax.jit(closed_states, static_argnums=3, compiler_options=QUICK)
+    states = make(model, passive, angles, 0)
+    program = jax.jit(accelerations, compiler_options=QUICK)
 
-    def apart(masses: Any) -> Any:
-        return (accelerations(model, states, masses) - measured).ravel()
+    def of(masses: Any) -> np.ndarray:
+        return np.asarray(program(model, states, jnp.asarray(masses)))
 
-    return gauss_newton(apart, given.start, given.steps, config.width)
+    measured = of(given.true)
+    return gauss_newton(
+        lambda x: (accelerations(model, states, x) - measured).ravel(),
+        lambda x: ((of(x) - measured) ** 2).mean(),
+        given.start,
+        given.steps,
+        config.width,
+    )
 
 
 def crank_angles(count: int) -> jax.Array:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -12,6 +13,7 @@ import optax
 from jax import lax
 
 import jaxdyn as jd
+from parts.timed_programs import QUICK
 
 NEWTON_STEPS = 6  # from one crank angle to the next
 
@@ -96,10 +98,11 @@ def closed_states(model: jd.Model, start: Any, angles: Any, seed: int) -> Any:
     return qs, rates(qs, qds), taus
 
 
-def fit(loss: Callable, start: Any, steps: int, width: float) -> Fit:
+def fit(loss: Callable, value: Callable, start: Any, steps: int, width: float) -> Fit:
     """The least loss by L-BFGS with reverse-mode gradients.
 
-    `width` is that of the central differences at the start.
+    `value` is the loss again, as a program of its own for central differences at the
+    start, of that width.
     """
     solver = optax.lbfgs()
     value_and_grad = optax.value_and_grad_from_state(loss)
@@ -110,44 +113,41 @@ def fit(loss: Callable, start: Any, steps: int, width: float) -> Fit:
         update, state = solver.update(
             slope, state, x, value=value, grad=slope, value_fn=loss
         )
-        return (optax.apply_updates(x, update), state), value
+        return (optax.apply_updates(x, update), state), (value, slope)
 
-    @jax.jit
+    @partial(jax.jit, compiler_options=QUICK)
     def solve(x: Any) -> Any:
-        (found, _), losses = lax.scan(advance, (x, solver.init(x)), None, length=steps)
-        return found, losses
+        (found, _), rows = lax.scan(advance, (x, solver.init(x)), None, length=steps)
+        return found, *rows
 
-    x = jnp.asarray(start)
-    found, losses = solve(x)
-    value, gradient = jax.jit(loss), jax.jit(jax.grad(loss))
-    ends = [
-        (value(x.at[k].add(width)), value(x.at[k].add(-width))) for k in range(len(x))
-    ]
-    differences = [float(a - b) / (2 * width) for a, b in ends]
-    found, losses, slopes = (np.asarray(y) for y in (found, losses, gradient(x)))
-    return Fit(found, losses, slopes, np.array(differences))
+    found, losses, slopes = map(np.asarray, solve(jnp.asarray(start)))
+    return Fit(found, losses, slopes[0], differences(value, start, width))
 
 
-def gauss_newton(residual: Callable, start: Any, steps: int, width: float) -> Fit:
-    """The least mean square of a residual, with Jacobians by forward mode."""
+def gauss_newton(
+    residual: Callable, value: Callable, start: Any, steps: int, width: float
+) -> Fit:
+    """The least mean square of a residual, with Jacobians by forward mode.
 
-    def slopes(x: Any) -> Any:
-        r, J = residual(x), jax.jacfwd(residual)(x)
-        return r, J, 2 * J.T @ r / r.size
+    `value` is that mean square as a program of its own, as in `fit`.
+    """
 
     def advance(x: Any, _: None) -> Any:
-        r, J, _ = slopes(x)
-        return x - jnp.linalg.solve(J.T @ J, J.T @ r), (r**2).mean()
+        r, J = residual(x), jax.jacfwd(residual)(x)
+        step = jnp.linalg.solve(J.T @ J, J.T @ r)
+        return x - step, ((r**2).mean(), 2 * J.T @ r / r.size)
 
-    @jax.jit
+    @partial(jax.jit, compiler_options=QUICK)
     def solve(x: Any) -> Any:
-        found, losses = lax.scan(advance, x, None, length=steps)
-        return found, losses, slopes(x)[2]
+        found, rows = lax.scan(advance, x, None, length=steps)
+        return found, *rows
 
-    x, value = jnp.asarray(start), jax.jit(lambda x: (residual(x) ** 2).mean())
-    found, losses, gradient = (np.asarray(y) for y in solve(x))
-    ends = [
-        (value(x.at[k].add(width)), value(x.at[k].add(-width))) for k in range(len(x))
-    ]
-    differences = [float(a - b) / (2 * width) for a, b in ends]
-    return Fit(found, losses, gradient, np.array(differences))
+    found, losses, slopes = map(np.asarray, solve(jnp.asarray(start)))
+    return Fit(found, losses, slopes[0], differences(value, start, width))
+
+
+def differences(value: Callable, start: Any, width: float) -> np.ndarray:
+    """The gradient of a loss by central differences."""
+    steps = width * np.eye(len(start))
+    ends = [(value(start + h), value(start - h)) for h in steps]
+    return np.array([float(a - b) / (2 * width) for a, b in ends])
