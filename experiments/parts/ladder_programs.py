@@ -41,7 +41,8 @@ def starts(sizes: list[int], tolerance: float) -> dict[int, Start]:
         return Start(w, moments, int(k), condition, int(loops.mobility))
 
     with ThreadPoolExecutor(2) as pool:
-        return dict(zip(sizes, pool.map(one, sizes), strict=True))
+        found = dict(zip(sizes[::-1], pool.map(one, sizes[::-1]), strict=True))
+    return {m: found[m] for m in sizes}
 
 
 def _start(tolerance: float, model: jd.Model, q: Any, qd: Any, tau: Any) -> Any:
@@ -80,6 +81,7 @@ def programs(
         return Program(method, traced.lower(model, *arrays).compile(), model, arrays)
 
     pairs = [(method, m) for method, given in sizes.items() for m in given]
+    pairs.sort(key=lambda pair: -pair[1])  # the longest first, so that none ends alone
     with ThreadPoolExecutor(2) as pool:  # compiling is most of the time of a run
         return list(pool.map(program, pairs))
 
