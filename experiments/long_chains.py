@@ -21,6 +21,7 @@ O(log n); there is none here yet, so that claim is not judged.
 
 import json
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -134,16 +135,26 @@ def measure(config: Config) -> Measured:
     """Times and errors of all methods on all chains."""
     found, cases = Measured({}, {}, {}, {}, {}), _cases(config.reference)
     one, many = [], []
-    for n in sorted({n for sizes in config.one.values() for n in sizes}):
-        model, states, found.conditions[n] = chain(cases, n)
-        given = model, states[0]
-        made = programs(_having(config.one, n), *given)
-        found.double.update({p.size: worst(p, states) for p in made})
-        one += made
-        methods = _having(config.single, n)
-        made = programs(methods, *given, dtype="float32", options=QUICK)
-        found.single.update({p.size: worst(p, states) for p in made})
-        many += programs(_having(config.many, n), *given, batch=config.batch)
+
+    def made(n: int) -> tuple[Case, list[Program], list[Program], list[Program]]:
+        case = chain(cases, n)
+        given, methods = (case.model, case.states[0]), _having(config.single, n)
+        return (
+            case,
+            programs(_having(config.one, n), *given),
+            programs(methods, *given, dtype="float32", options=QUICK),
+            programs(_having(config.many, n), *given, batch=config.batch),
+        )
+
+    sizes = sorted({n for sizes in config.one.values() for n in sizes})
+    with ThreadPoolExecutor(2) as pool:  # else one ends alone on each chain
+        found_for = dict(zip(sizes[::-1], pool.map(made, sizes[::-1]), strict=True))
+    for n in sizes:
+        (_, states, found.conditions[n]), double, single, batches = found_for[n]
+        found.double.update({p.size: worst(p, states) for p in double})
+        found.single.update({p.size: worst(p, states) for p in single})
+        one += double
+        many += batches
     found.one.update(timed(one, config.turns, config.seconds))
     for size, seconds in timed(many, config.turns, config.seconds).items():
         found.many[size] = seconds / config.batch
