@@ -6,6 +6,7 @@ matrix. The growth of small deviations along the motion tells how long that can 
 """
 
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import jax.numpy as jnp
@@ -62,7 +63,12 @@ def compute(config: Config) -> Results:
     reference, first = load_reference(config.reference), config.methods[0]
     at, tau = desired(case, jnp.asarray(reference["t"]))
     wrong = np.abs(np.asarray(tau) - reference["tau"]).max()
-    runs = study(case, config)
+    # compiling is most of the time of a run; what is timed comes later, alone
+    with ThreadPoolExecutor(1) as beside:
+        closed = beside.submit(closed_loop, case, config)
+        growths = [beside.submit(Growth.of, x, config) for x in (case, free)]
+        single = beside.submit(evaluation_errors, case, config.methods, reference)
+        runs = study(case, config)
     pair = {r.method: r for r in runs if is_plain(r, config)}
     whole = forced(case, config, first, config.tolerance, until=config.duration)
     uneven = config.until * jnp.linspace(0.0, 1.0, config.rows) ** 3
@@ -76,10 +82,10 @@ def compute(config: Config) -> Results:
         pair={method: pair[method] for method in config.methods[:2]},
         whole=whole,
         free=forced(free, config, first, config.tolerance, until=config.duration),
-        closed=closed_loop(case, config),
-        growth=Growth.of(case, config),
-        growth_free=Growth.of(free, config),
-        single=evaluation_errors(case, config.methods, reference),
+        closed=closed.result(),
+        growth=growths[0].result(),
+        growth_free=growths[1].result(),
+        single=single.result(),
         times=timing(case, config),
         condition=inertia(case, at.q),
         torque_error=float(wrong / np.abs(np.array(reference["tau"])).max()),
