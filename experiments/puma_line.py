@@ -7,11 +7,13 @@ and the Gibbs-Appell equations (GA). Both durations in the paper are simulated.
 
 import json
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import jaxdyn as jd
 import parts.puma_line_plots as plots
 from jaxdyn.cli import main
 from jaxdyn.io import Report, Table
@@ -64,11 +66,14 @@ def compute(config: Config, speed: Speed, count: int) -> Case:
     """Every simulation at one speed."""
     line, wrong = prepare(config, speed, count)
     first, tolerance = config.methods[0], config.tolerance
-    runs = {
-        (method, tol): simulate(line, method, "exact", tol)
-        for method in config.methods
-        for tol in config.tolerances
-    }
+
+    def one(method: str) -> dict[tuple[str, float], jd.Trajectory]:
+        tried = config.tolerances
+        return {(method, x): simulate(line, method, "exact", x) for x in tried}
+
+    with ThreadPoolExecutor(2) as pool:  # a program for each method is compiled
+        found = pool.map(one, config.methods)
+        runs = {key: run for runs in found for key, run in runs.items()}
     counts = {}
     for method in config.methods:
         for kind in TORQUES:

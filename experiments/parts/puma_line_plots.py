@@ -17,8 +17,12 @@ FAR = 0.08  # m: paths are drawn up to this distance from the line
 
 def tool_positions(line: Line, q: Any) -> np.ndarray:
     """Where the tool is in each of some configurations."""
-    each = jax.jit(jax.vmap(jd.frame_poses, (None, 0)))
-    return np.asarray(each(line.model, q).p[:, 0])
+    return np.asarray(_poses(line.model, q).p[:, 0])
+
+
+@jax.jit
+def _poses(model: jd.Model, q: Any) -> jd.Poses:
+    return jax.vmap(jd.frame_poses, (None, 0))(model, q)
 
 
 def nearest(points: np.ndarray, ends: np.ndarray) -> np.ndarray:
