@@ -105,7 +105,8 @@ def motions(given: list[Mechanism], steps: Steps) -> list[dict[str, Rows]]:
         return found
 
     with ThreadPoolExecutor(2) as pool:  # compiling is most of the time
-        return list(pool.map(one, given))
+        found = list(pool.map(one, given[::-1]))  # the largest first
+    return found[::-1]
 
 
 def _motion(
