@@ -44,10 +44,12 @@ from jaxdyn.algorithms import power as power
 from jaxdyn.algorithms import random_configuration as random_configuration
 from jaxdyn.algorithms import regressor as regressor
 from jaxdyn.dynamics import Baumgarte as Baumgarte
+from jaxdyn.dynamics import CheckedDynamics as CheckedDynamics
 from jaxdyn.dynamics import LoopCondition as LoopCondition
 from jaxdyn.dynamics import LoopTorques as LoopTorques
 from jaxdyn.dynamics import aba as aba
 from jaxdyn.dynamics import bias_forces as bias_forces
+from jaxdyn.dynamics import checked_dynamics as checked_dynamics
 from jaxdyn.dynamics import constrained_dynamics as constrained_dynamics
 from jaxdyn.dynamics import (
     constrained_inverse_dynamics as constrained_inverse_dynamics,

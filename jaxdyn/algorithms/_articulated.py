@@ -6,7 +6,6 @@ from jaxtyping import Array, Float
 
 from jaxdyn.algorithms._bodies import Joint
 from jaxdyn.algorithms._factor import Factor, eliminate, factor_of, pivot_terms
-from jaxdyn.algorithms._kinematics import BaseMotion, accelerate, base_state
 from jaxdyn.algorithms._links import (
     inertias,
     joint_terms,
@@ -14,6 +13,7 @@ from jaxdyn.algorithms._links import (
     rates,
     wrenches,
 )
+from jaxdyn.algorithms._motion import BaseMotion, accelerate, base_state
 from jaxdyn.algorithms._walk import collect, inward, outward, spread
 from jaxdyn.model import Model
 from jaxdyn.spatial import ArticulatedInertia, RigidInertia, Vec3, dot

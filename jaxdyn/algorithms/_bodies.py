@@ -8,8 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms._kinematics import move
 from jaxdyn.algorithms._links import inertias, links
+from jaxdyn.algorithms._motion import move
 from jaxdyn.algorithms._rows import take
 from jaxdyn.algorithms._walk import Laned, outward, spread
 from jaxdyn.model import Model, Topology

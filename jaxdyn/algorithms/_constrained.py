@@ -82,7 +82,7 @@ class Recursive(eqx.Module):
         links = tuple(zip(self.links, terms, strict=True))
         nothing = _nothing(plan.slots, phi.dtype)
         arrived, kept = inward(t.lanes, _inwards, nothing, links)
-        at_base = _close_base(plan, arrived)
+        at_base = _close_base(plan, jax.tree.map(lambda x: x.sum(axis=0), arrived))
         zero = Vec3.zero(phi.dtype)
         still = (zero, zero), put(at_base, plan.slot[plan.at_base], plan.slots)
         found = outward(t.lanes, _outwards, still, kept)

@@ -5,8 +5,8 @@ from typing import Any
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms._bodies import Joint, filled, pairs
-from jaxdyn.algorithms._kinematics import motions
 from jaxdyn.algorithms._links import inertias, screw
+from jaxdyn.algorithms._motion import motions
 from jaxdyn.algorithms._rows import take
 from jaxdyn.algorithms._walk import collect, from_parents, inward, spread
 from jaxdyn.model import Model, Topology

@@ -9,7 +9,6 @@ from jaxtyping import Array, Float
 from jaxdyn.algorithms._bodies import Joint, joints, mirrored
 from jaxdyn.algorithms._compiled import compiled
 from jaxdyn.algorithms._factor import Factor, eliminate, factor_of, pivot_terms
-from jaxdyn.algorithms._kinematics import BaseMotion, base_state, move
 from jaxdyn.algorithms._links import (
     inertias,
     joint_terms,
@@ -17,6 +16,7 @@ from jaxdyn.algorithms._links import (
     rates,
     wrenches,
 )
+from jaxdyn.algorithms._motion import BaseMotion, base_state, move
 from jaxdyn.algorithms._noc import layout, natural, propagation
 from jaxdyn.algorithms._rows import take
 from jaxdyn.algorithms._walk import Laned, collect, inward, outward, spread

@@ -15,10 +15,30 @@ import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 from jaxtyping import Array, Float
 
+from jaxdyn.algorithms._contraction import SegmentFactor
 from jaxdyn.algorithms._factor import Factor
 from jaxdyn.algorithms._linear import linear_map
+from jaxdyn.algorithms._log_depth import parallel_newton_euler
 from jaxdyn.algorithms._newton_euler import newton_euler
 from jaxdyn.model import Model
+
+
+def refined(
+    forward: Callable, equations: Callable, solve: Callable, count: int
+) -> Callable:
+    """`forward` and some steps of iterative refinement, all as in `implicit`."""
+
+    def run(*inputs: Any) -> Any:
+        unknowns, factor = forward(*inputs)
+
+        def improve(unknowns: Any, _: Any) -> Any:
+            missing = jax.tree.map(jnp.negative, equations(unknowns, *inputs))
+            change = solve(factor, missing, *inputs)
+            return jax.tree.map(jnp.add, unknowns, change), None
+
+        return jax.lax.scan(improve, unknowns, length=count)[0], factor
+
+    return run if count else forward
 
 
 def implicit(
@@ -85,20 +105,22 @@ def implicit(
 def solve_inertia(
     model: Model,
     q: Float[Array, " nq"],
-    factor: Factor,
+    factor: Factor | SegmentFactor,
     b: Float[Array, " nv *columns"],
 ) -> Float[Array, " nv *columns"]:
-    """The solution x of M(q) x = b with the factor of M(q) in hand.
+    """The solution x of M(q) x = b with a factor of M(q) in hand.
 
-    Its derivatives are those of M(q) x = b, by the recursion for M x; the factor counts
-    as a constant.
+    Its derivatives are those of M(q) x = b, by the recursion for M x that is as deep as
+    the factor; the factor counts as a constant.
     """
+    is_parallel = isinstance(factor, SegmentFactor)
+    recursion = parallel_newton_euler if is_parallel else newton_euler
     still = eqx.tree_at(lambda m: m.gravity, model, jnp.zeros_like(model.gravity))
 
     def inertia_times(x: Float[Array, " nv *columns"]) -> Float[Array, " nv *columns"]:
         if x.ndim == 2:
             return jax.vmap(inertia_times, in_axes=1, out_axes=1)(x)
-        return newton_euler(still, q, jnp.zeros_like(x), x) + model.armature * x
+        return recursion(still, q, jnp.zeros_like(x), x) + model.armature * x
 
     def solve(_: Callable, b: Float[Array, " nv *columns"]) -> Any:
         return factor.solve(b)

@@ -13,7 +13,7 @@ from jaxdyn.algorithms._bodies import Joint, filled, joints, pairs
 from jaxdyn.algorithms._compiled import compiled
 from jaxdyn.algorithms._links import rates
 from jaxdyn.algorithms._walk import Laned, collect, inward, outward, spread
-from jaxdyn.model import Model, Topology
+from jaxdyn.model import Lanes, Model, Topology
 from jaxdyn.spatial import ArticulatedInertia, Scalar, Vec3, dot
 
 DENSE = 64  # joints up to which many columns are solved with U as a matrix
@@ -200,6 +200,32 @@ def denoc_factor(model: Model, q: Float[Array, " nq"]) -> Factor:
     return factor_of(model.topology, kept)
 
 
+def pivot_shares(model: Model, q: Float[Array, " nq"]) -> Float[Array, " nv"]:
+    r"""How much of the inertia that it moves resists each joint.
+
+    $$\hat m_i / (\mathrm{turn}^2\, tr\, \hat D_i + \mathrm{slide}^2\, tr\, \hat A_i
+      + \mathrm{armature}_i)$$
+
+    with the articulated inertia of what the joint carries. Rounding of that inertia is
+    a share of the pivot that is larger by the inverse: where a link turns about a line
+    on which nearly all of it lies, accelerations lose that many digits.
+    """
+    t = model.topology
+
+    def inwards(children: ArticulatedInertia, x: Any) -> Any:
+        (joint, inertia), stay = x
+        M_hat = inertia.articulated() + children
+        psi, m_hat, M_bar = eliminate(M_hat, joint, stay)
+        A, D = M_hat.A, M_hat.D
+        whole = joint.turn**2 * (D.xx + D.yy + D.zz) + stay
+        whole = whole + joint.slide**2 * (A.xx + A.yy + A.zz)
+        return M_bar.shift(joint.a), m_hat / whole
+
+    rows = tuple(zip(joints(model, q), pivot_terms(model), strict=True))
+    _, kept = inward(t.lanes, inwards, ArticulatedInertia.zero(q.dtype), rows)
+    return collect(t.lanes, kept, t.dof_steps)
+
+
 def eliminate(
     M_hat: ArticulatedInertia, joint: Joint, stay: Scalar
 ) -> tuple[tuple[Vec3, Vec3], Scalar, ArticulatedInertia]:
@@ -211,11 +237,12 @@ def eliminate(
     return psi, m_hat, M_hat.minus_dyad(*psi_hat, *psi)
 
 
-def pivot_terms(model: Model) -> Laned:
+def pivot_terms(model: Model, lanes: Lanes | None = None) -> Laned:
     """What is added to each pivot: the armature; 1 for steps that cannot move."""
     t = model.topology
+    lanes = t.lanes if lanes is None else lanes
     terms = rates(t, model.armature), rates(t, jnp.ones(t.nv, model.dtype))
-    return tuple(armature + (1 - moves) for armature, moves in spread(t.lanes, terms))
+    return tuple(armature + (1 - moves) for armature, moves in spread(lanes, terms))
 
 
 def factor_of(topology: Topology, kept: Laned) -> Factor:

@@ -7,7 +7,6 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms._bodies import Joint, joints, mirrored, pairs
-from jaxdyn.algorithms._kinematics import BaseMotion, base_state, move
 from jaxdyn.algorithms._links import (
     at_last_steps,
     joint_terms,
@@ -15,6 +14,7 @@ from jaxdyn.algorithms._links import (
     step_frames,
     wrenches,
 )
+from jaxdyn.algorithms._motion import BaseMotion, base_state, move
 from jaxdyn.algorithms._rows import take
 from jaxdyn.algorithms._walk import collect, inward, outward, spread
 from jaxdyn.model import Model

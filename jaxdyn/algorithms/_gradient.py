@@ -8,7 +8,6 @@ from jaxtyping import Array, Float
 
 from jaxdyn.algorithms._configuration import difference
 from jaxdyn.algorithms._joint_forces import passive_forces
-from jaxdyn.algorithms._kinematics import BaseMotion, accelerate
 from jaxdyn.algorithms._links import (
     inertias,
     inner_bias,
@@ -17,6 +16,7 @@ from jaxdyn.algorithms._links import (
     rates,
     wrenches,
 )
+from jaxdyn.algorithms._motion import BaseMotion, accelerate
 from jaxdyn.algorithms._newton_euler import world
 from jaxdyn.algorithms._rows import take
 from jaxdyn.algorithms._walk import collect, inward, outward, spread
@@ -59,10 +59,23 @@ def inverse_gradient(
     terms = joints, others, inertias(model), wrenches(model, f_ext)
     o = Vec3.zero(q.dtype)
     root = world(model, q, base), (o, o)
-    loads = outward(t.lanes, _load, root, spread(t.lanes, terms))
+    loads = outward(t.lanes, load, root, spread(t.lanes, terms))
     tip = (o, o, o, o, o), None if f_ext is None else o
-    kept = inward(t.lanes, _sum, tip, loads)[1]
-    by_qd, by_bias, e, screw, moved = collect(t.lanes, kept)
+
+    def add(children: Any, x: Any) -> Any:
+        own, step = x
+        return sum_step(jax.tree.map(jnp.add, own, children), step)
+
+    kept = inward(t.lanes, add, tip, loads)[1]
+    return by_state(model, rate, q, qd, collect(t.lanes, kept))
+
+
+def by_state(
+    model: Model, rate: Any, q: Any, qd: Any, kept: Any
+) -> tuple[Float[Array, " nq"], Float[Array, " nv"]]:
+    """The gradient by q and qd from what `sum_step` kept of all steps."""
+    t = model.topology
+    by_qd, by_bias, e, screw, moved = kept
     turn, slide = screw
     T, a_ = take(moved, t.moving_steps)
     by_step = turn * dot(e, T) + slide * dot(e, a_)
@@ -76,7 +89,7 @@ def inverse_gradient(
     return by_q + passive[0], by_qd + passive[1]
 
 
-def _load(parent: Any, x: Any) -> Any:
+def load(parent: Any, x: Any) -> Any:
     """One step outward: its motion and the gradients of the power of its body."""
     (state, twist), (joint, other, pi, external) = parent, x
     link, qd, _, bias = joint
@@ -93,7 +106,7 @@ def _load(parent: Any, x: Any) -> Any:
     w_ = w_ + cross(M.I @ w, W) + M.I @ cross(W, w)
     turned = external
     if external is not None:  # which stays as it is when the body turns
-        force, moment = Vec3.of(external[:3]), Vec3.of(external[3:])
+        force, moment = Vec3.of(external[..., :3]), Vec3.of(external[..., 3:])
         turned = cross(force, V) + cross(moment, W)
     own = (f, n, dv_, dw_, w_), turned
     axes = None if bias is None else R
@@ -101,10 +114,10 @@ def _load(parent: Any, x: Any) -> Any:
     return ((R, w, dv, dw), (V, W)), (own, step)
 
 
-def _sum(children: Any, loads: Any) -> Any:
-    """One step inward: the gradients of its subtree, and those by its parent."""
-    own, (e, a, before, (turn, slide, qd), axes) = loads
-    (V_, W_, dv_, dw_, w_), turned = jax.tree.map(jnp.add, own, children)
+def sum_step(subtree: Any, step: Any) -> Any:
+    """One step inward from the gradients of its subtree: those by its parent."""
+    (V_, W_, dv_, dw_, w_), turned = subtree
+    e, a, before, (turn, slide, qd), axes = step
     w0, dv0, dw0, V0, W0 = before
     x, y = cross(dv_, w0), cross(w0, a) + e * (2 * slide * qd)
     by_qd = dot(e, (w_ + cross(dw_, w0)) * turn + x * (2 * slide))

@@ -1,7 +1,6 @@
 """Poses, velocities, accelerations and Jacobians of the bodies."""
 
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
 import equinox as eqx
 import jax
@@ -10,18 +9,13 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms._compiled import compiled
-from jaxdyn.algorithms._links import (
-    Link,
-    joint_terms,
-    links,
-    product,
-    screw,
-    step_frames,
-)
+from jaxdyn.algorithms._links import product, screw, step_frames
+from jaxdyn.algorithms._log_depth import parallel_motions, parallel_poses
+from jaxdyn.algorithms._motion import BaseMotion, Motion, motions, poses
 from jaxdyn.algorithms._rows import put, take
-from jaxdyn.algorithms._walk import collect, from_parents, outward, spread
+from jaxdyn.algorithms._walk import collect, from_parents
 from jaxdyn.model import Model, arguments
-from jaxdyn.spatial import Mat3, Vec3, cross, turn_z
+from jaxdyn.spatial import Mat3, Vec3, cross
 
 
 class Poses(eqx.Module):
@@ -45,32 +39,24 @@ class Accelerations(eqx.Module):
     dw: Float[Array, "n 3"]
 
 
-def _at_rest() -> Float[Array, "3"]:
-    return jnp.zeros(3, jnp.float32)  # the type that yields to every other
-
-
-class BaseMotion(eqx.Module):
-    """Motion of the base at the instant it coincides with the world frame.
-
-    Attributes:
-        v, w: velocity of its origin and angular velocity, in world axes.
-        dv, dw: their rates. What is left out is zero.
-    """
-
-    v: Float[Array, "3"] = eqx.field(default_factory=_at_rest)
-    w: Float[Array, "3"] = eqx.field(default_factory=_at_rest)
-    dv: Float[Array, "3"] = eqx.field(default_factory=_at_rest)
-    dw: Float[Array, "3"] = eqx.field(default_factory=_at_rest)
-
-
-@compiled()
-def forward_kinematics(model: Model, q: Float[Array, " nq"]) -> Poses:
+@compiled("method")
+def forward_kinematics(
+    model: Model, q: Float[Array, " nq"], *, method: str = "walk"
+) -> Poses:
     """The pose of every body frame in the world.
 
-    One outward walk, O(n): R_i = R_p C_i Rz(theta_i), p_i = p_p + R_p b_i + e_i d_i.
+    R_i = R_p C_i Rz(theta_i), p_i = p_p + R_p b_i + e_i d_i.
+
+    Args:
+        method: "walk" outward, O(n), or "parallel": O(n log n) operations in O(log n)
+            dependent steps.
     """
     model, q = arguments(model, q=q)
-    R, p = collect(model.topology.lanes, poses(model, q), model.topology.steps.last)
+    last = model.topology.steps.last
+    if _is_parallel("forward_kinematics", method):
+        R, p = take(parallel_poses(model, q), last)
+    else:
+        R, p = collect(model.topology.lanes, poses(model, q), last)
     Q = take(step_frames(model), model.topology.steps.last)
     return Poses(product(R.array(), jnp.swapaxes(Q, -1, -2)), p.array())
 
@@ -87,25 +73,31 @@ def frame_poses(model: Model, q: Float[Array, " nq"]) -> Poses:
     return Poses(product(R, model.frame_R), p + moved)
 
 
-@compiled()
+@compiled("method")
 def body_velocities(
     model: Model,
     q: Float[Array, " nq"],
     qd: Float[Array, " nv"],
     *,
     base: BaseMotion | None = None,
+    method: str = "walk",
 ) -> Velocities:
     """The velocity of every body: of its origin and angular, in world axes.
 
     [Angeles] eqs. 7.25a, 7.33a, 7.34e, for the joint origins: w_i = w_p + e turn qd and
     v_i = v_p + w_p x a_i + e slide qd, with a_i from the parent's origin.
+
+    Args:
+        base: motion of the base; by default it rests.
+        method: as in `forward_kinematics`.
     """
     model, q, qd, base = arguments(model, q=q, qd=qd, base=base)
-    at = take(motions(model, q, qd, None, base), model.topology.steps.last)
+    moved = parallel_motions if _is_parallel("body_velocities", method) else motions
+    at = take(moved(model, q, qd, None, base), model.topology.steps.last)
     return Velocities(at.v.array(), at.w.array())
 
 
-@compiled()
+@compiled("method")
 def body_accelerations(
     model: Model,
     q: Float[Array, " nq"],
@@ -113,15 +105,21 @@ def body_accelerations(
     qdd: Float[Array, " nv"],
     *,
     base: BaseMotion | None = None,
+    method: str = "walk",
 ) -> Accelerations:
     """The acceleration of every body: of its origin and angular, without gravity.
 
     [Angeles] eqs. 7.25b, 7.33b, 7.34f, for the joint origins and every joint: with a
     from the parent's origin, dw_i = dw_p + w_p x e turn qd + e turn qdd and dv_i = dv_p
     + dw_p x a + w_p x (w_p x a) + 2 w_p x e slide qd + e slide qdd.
+
+    Args:
+        base: motion of the base; by default it rests.
+        method: as in `forward_kinematics`.
     """
     model, q, qd, qdd, base = arguments(model, q=q, qd=qd, qdd=qdd, base=base)
-    at = take(motions(model, q, qd, qdd, base), model.topology.steps.last)
+    moved = parallel_motions if _is_parallel("body_accelerations", method) else motions
+    at = take(moved(model, q, qd, qdd, base), model.topology.steps.last)
     return Accelerations(at.dv.array(), at.dw.array())
 
 
@@ -182,89 +180,6 @@ def center_of_mass(model: Model, q: Float[Array, " nq"]) -> Float[Array, "3"]:
     return (model.mass[:, None] * centers).sum(axis=0) / model.mass.sum()
 
 
-def base_state(
-    dtype: Any, base: BaseMotion | None
-) -> tuple[Mat3, Vec3, Vec3, Vec3, Vec3]:
-    """Rotation, velocities and accelerations of the base."""
-    if base is None:
-        o = Vec3.zero(dtype)
-        return Mat3.identity(dtype), o, o, o, o
-    v, w, dv, dw = (Vec3.of(x) for x in (base.v, base.w, base.dv, base.dw))
-    return Mat3.identity(dtype), v, w, dv, dw
-
-
-def move(R0: Mat3, link: Link) -> tuple[Mat3, Vec3, Vec3]:
-    """Axes of a step, offset from its parent's origin, and its axis e, in the world."""
-    R = turn_z(R0 @ Mat3.of(link.C), link.c, link.s)
-    return R, R0 @ Vec3.of(link.b) + R.z * link.d, R.z
-
-
-def poses(model: Model, q: Float[Array, " nq"]) -> Any:
-    """The axes and origins of all steps, laned."""
-    lanes = model.topology.lanes
-
-    def pose(parent: Any, link: Link) -> Any:
-        R0, p0 = parent
-        R, a, _ = move(R0, link)
-        return (R, p0 + a), (R, p0 + a)
-
-    root = Mat3.identity(q.dtype), Vec3.zero(q.dtype)
-    return outward(lanes, pose, root, spread(lanes, links(model, q)))
-
-
-def accelerate(parent: Any, joint: Any) -> tuple[tuple[Mat3, Vec3, Vec3, Vec3], Vec3]:
-    """Axes, w, dv, dw of a step from those of its parent, and its offset a.
-
-    `joint` is the step's link, its qd, its qdd or None, its inner bias or None.
-    """
-    (link, qd, qdd, bias), (R0, w0, dv0, dw0) = joint, parent
-    R, a, e = move(R0, link)
-    w_rel = e * (link.turn * qd)
-    dv = dv0 + cross(dw0, a) + cross(w0, cross(w0, a) + e * (2 * link.slide * qd))
-    dw = dw0 + cross(w0, w_rel)
-    if qdd is not None:
-        dv, dw = dv + e * (link.slide * qdd), dw + e * (link.turn * qdd)
-    if bias is not None:
-        dw, dv = dw + R @ bias[0], dv + R @ bias[1]
-    return (R, w0 + w_rel, dv, dw), a
-
-
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Motion:
-    """Axes, place, velocities and accelerations of bodies or steps, in the world."""
-
-    R: Mat3
-    p: Vec3
-    v: Vec3
-    w: Vec3
-    dv: Vec3
-    dw: Vec3
-
-
-def motions(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    qdd: Float[Array, " nv"] | None = None,
-    base: BaseMotion | None = None,
-) -> Motion:
-    """The motion of every step, gravity not included; axes are those of the step."""
-    lanes = model.topology.lanes
-
-    def outwards(parent: Motion, joint: Any) -> Any:
-        x, (link, rate, _, _) = parent, joint
-        (R, w, dv, dw), a = accelerate((x.R, x.w, x.dv, x.dw), joint)
-        v = x.v + cross(x.w, a) + R.z * (link.slide * rate)
-        own = Motion(R, x.p + a, v, w, dv, dw)
-        return own, own
-
-    R, v, w, dv, dw = base_state(q.dtype, base)
-    root = Motion(R, Vec3.zero(q.dtype), v, w, dv, dw)
-    terms = spread(lanes, joint_terms(model, q, qd, qdd))
-    return collect(lanes, outward(lanes, outwards, root, terms))
-
-
 def body_motions(
     model: Model,
     q: Float[Array, " nq"],
@@ -277,6 +192,14 @@ def body_motions(
     at = take(motions(model, q, qd, qdd, base), last)
     Q = jnp.swapaxes(take(step_frames(model), last), -1, -2)
     return replace(at, R=Mat3.of(product(at.R.array(), Q)))
+
+
+def _is_parallel(quantity: str, method: str) -> bool:
+    if method not in ("walk", "parallel"):
+        raise ValueError(
+            f"{quantity}: method is {method!r}, expected one of: walk, parallel."
+        )
+    return method == "parallel"
 
 
 def _attachment(

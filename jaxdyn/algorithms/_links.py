@@ -151,7 +151,7 @@ def less_external(
     """A wrench less the external one, if there is one."""
     if external is None:
         return f, n
-    return f - Vec3.of(external[:3]), n - Vec3.of(external[3:])
+    return f - Vec3.of(external[..., :3]), n - Vec3.of(external[..., 3:])
 
 
 def step_frames(model: Model) -> Float[Array, "steps 3 3"]:

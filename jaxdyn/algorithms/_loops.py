@@ -15,13 +15,9 @@ from jaxtyping import Array, Float
 
 from jaxdyn.algorithms._bodies import Joint, joints
 from jaxdyn.algorithms._compiled import compiled
-from jaxdyn.algorithms._kinematics import (
-    Motion,
-    Poses,
-    body_motions,
-    forward_kinematics,
-)
+from jaxdyn.algorithms._kinematics import Poses, body_motions, forward_kinematics
 from jaxdyn.algorithms._links import product
+from jaxdyn.algorithms._motion import Motion
 from jaxdyn.algorithms._rows import put, take
 from jaxdyn.algorithms._walk import collect, from_parents
 from jaxdyn.model import ROWS, Model, arguments

@@ -5,13 +5,13 @@ from typing import Any
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms._kinematics import BaseMotion, accelerate, base_state
 from jaxdyn.algorithms._links import (
     inertias,
     joint_terms,
     less_external,
     wrenches,
 )
+from jaxdyn.algorithms._motion import BaseMotion, accelerate, base_state
 from jaxdyn.algorithms._walk import Laned, collect, inward, outward, spread
 from jaxdyn.model import Model
 from jaxdyn.spatial import RigidInertia, Vec3, cross, dot

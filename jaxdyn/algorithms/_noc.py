@@ -7,8 +7,8 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms._compiled import compiled
-from jaxdyn.algorithms._kinematics import poses
 from jaxdyn.algorithms._links import product, screw, step_frames
+from jaxdyn.algorithms._motion import poses
 from jaxdyn.algorithms._rows import take
 from jaxdyn.algorithms._walk import collect
 from jaxdyn.model import Model, arguments

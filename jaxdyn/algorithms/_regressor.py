@@ -10,7 +10,8 @@ from jaxtyping import Array, Float
 
 from jaxdyn.algorithms._compiled import compiled
 from jaxdyn.algorithms._joint_forces import friction_direction, spring_forces
-from jaxdyn.algorithms._kinematics import BaseMotion, Motion, body_motions
+from jaxdyn.algorithms._kinematics import body_motions
+from jaxdyn.algorithms._motion import BaseMotion, Motion
 from jaxdyn.algorithms._noc import layout, natural
 from jaxdyn.model import Model, arguments, inertial_parameters
 from jaxdyn.spatial import RigidInertia, Vec3

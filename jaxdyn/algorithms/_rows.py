@@ -139,7 +139,7 @@ def _rows(x: Any, index: np.ndarray) -> Any:
 def _copy(x: Any, *, sources: Sources, stored: bool) -> Any:
     if not stored or not sources.rows:
         return sum_rows(x, sources=sources, stored=stored)
-    index = [row[0] if row else sources.size for row in sources.rows]
+    index = np.array([row[0] if row else sources.size for row in sources.rows])
     padded = jnp.concatenate([x, jnp.zeros((1, *x.shape[1:]), x.dtype)])
     pick = partial(lax.dynamic_index_in_dim, padded, axis=0, keepdims=False)
     return lax.map(pick, jnp.asarray(index))

@@ -11,8 +11,8 @@ from jaxtyping import Array, Float
 from jaxdyn.algorithms._bodies import filled, mirrored, pairs
 from jaxdyn.algorithms._configuration import integrate
 from jaxdyn.algorithms._joint_forces import dissipative_forces, spring_forces
-from jaxdyn.algorithms._kinematics import BaseMotion, Motion, base_state, motions
 from jaxdyn.algorithms._links import inertias, less_external, screw, wrenches
+from jaxdyn.algorithms._motion import BaseMotion, Motion, base_state, motions
 from jaxdyn.algorithms._rows import take
 from jaxdyn.algorithms._walk import collect, from_parents, inward, spread
 from jaxdyn.model import Model

@@ -19,16 +19,19 @@ from jaxdyn.model import Lanes, Level
 Laned = tuple[Any, ...]
 
 
-def outward(lanes: Lanes, step: Callable, root: Any, links: Laned) -> Laned:
+def outward(
+    lanes: Lanes, step: Callable, root: Any, links: Laned, each: bool = False
+) -> Laned:
     """Walks from the base to the tips.
 
     `step(parent, link) -> (own, kept)` receives what its parent passed on as `own`,
-    which for the first links is `root`. Returns all `kept`, in laned form.
+    which for the first links is `root`; if `each`, that has a row for each of them.
+    Returns all `kept`, in laned form.
     """
     results, passed = [], None
     for level, xs in zip(lanes.levels, links, strict=True):
         if level.attached is None:
-            start = _repeat(root, level)
+            start = root if each else _repeat(root, level)
         else:
             start = take(_flat(passed), level.attached)
         has_branches = level is not lanes.levels[-1]
@@ -46,8 +49,9 @@ def inward(lanes: Lanes, step: Callable, tip: Any, links: Laned) -> tuple[Any, L
     """Walks from the tips to the base.
 
     `step(children, link) -> (own, kept)` receives the sum of what its children handed
-    on as `own`, which for a link without children is `tip` (a zero). Returns the sum
-    that arrives at the base and all `kept`, in laned form.
+    on as `own`, which for a link without children is `tip` (a zero). Returns what
+    arrives at the base, a row for each lane of the first level, and all `kept`, in
+    laned form.
     """
 
     def row(children: Any, x: Any) -> Any:
@@ -62,7 +66,7 @@ def inward(lanes: Lanes, step: Callable, tip: Any, links: Laned) -> tuple[Any, L
         handed, kept = lax.scan(row, _repeat(tip, level), (xs, branches), reverse=True)
         results.append(kept)
         below = level
-    return jax.tree.map(lambda x: x.sum(axis=0), handed), tuple(reversed(results))
+    return handed, tuple(reversed(results))
 
 
 def spread(lanes: Lanes, tree: Any) -> Laned:

@@ -1,5 +1,7 @@
 """The front door: one function for each quantity; `method` chooses the formulation."""
 
+from jaxdyn.dynamics._forward import CheckedDynamics as CheckedDynamics
+from jaxdyn.dynamics._forward import checked_dynamics as checked_dynamics
 from jaxdyn.dynamics._forward import factor as factor
 from jaxdyn.dynamics._forward import forward_dynamics as forward_dynamics
 from jaxdyn.dynamics._forward import linearize as linearize

@@ -2,8 +2,10 @@
 
 from typing import Any
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
@@ -14,13 +16,16 @@ from jaxdyn.algorithms import (
     denoc_factor,
     integrate,
     inverse_slopes,
+    pivot_shares,
     range_space,
     solve_inertia,
     turning_rate,
 )
+from jaxdyn.dynamics._auto import automatic
+from jaxdyn.dynamics._inverse import inverse_dynamics
 from jaxdyn.dynamics._loops import constrained
 from jaxdyn.dynamics._open import open_dynamics
-from jaxdyn.model import Model, arguments, singular_joints
+from jaxdyn.model import CHUNK, Model, arguments, singular_joints
 
 
 def factor(model: Model, q: Float[Array, " nq"]) -> Factor:
@@ -37,7 +42,31 @@ def factor(model: Model, q: Float[Array, " nq"]) -> Factor:
     return result
 
 
-@compiled("method")
+class CheckedDynamics(eqx.Module):
+    """Joint accelerations, and how far they can be trusted.
+
+    Attributes:
+        qdd: the accelerations.
+        residual: joint forces that they leave unexplained, tau less inverse dynamics.
+        correction: the size of what another step of refinement would change, relative
+            to the largest acceleration.
+        pivot: the least share of the inertia that it moves that resists a joint. Of the
+            accelerations about rounding / pivot is lost whatever the method: this tells
+            of joints that hardly any inertia resists.
+    """
+
+    qdd: Float[Array, " nv"]
+    residual: Float[Array, " nv"]
+    correction: Float[Array, ""]
+    pivot: Float[Array, ""]
+
+    @property
+    def error(self) -> Float[Array, ""]:
+        """The larger of the two as an estimate of the relative error."""
+        rounding = jnp.finfo(self.qdd.dtype).eps / self.pivot
+        return jnp.maximum(self.correction, rounding)
+
+
 def forward_dynamics(
     model: Model,
     q: Float[Array, " nq"],
@@ -47,6 +76,8 @@ def forward_dynamics(
     f_ext: Float[Array, "n 6"] | None = None,
     base: BaseMotion | None = None,
     method: str = "denoc",
+    refine: int = 0,
+    chunk: int | None = None,
 ) -> Float[Array, " nv"]:
     r"""The joint accelerations under the joint forces `tau`.
 
@@ -60,11 +91,97 @@ def forward_dynamics(
         base: motion of the base; by default it rests.
         method: "denoc" (U D Uᵀ) or "articulated" (articulated bodies), both O(n);
             "composite", "gibbs_appell" or "noc": their inertia matrix and its Cholesky
-            factor, O(n³), which loses digits where M is ill-conditioned.
+            factor, O(n³), which loses digits where M is ill-conditioned; "parallel":
+            pieces of the tree joined in pairs, O(n) in O(log n) dependent steps;
+            "auto": "denoc" or "parallel", see docs/parallel.md.
+        refine: steps of iterative refinement, each about as costly as inverse dynamics
+            and a solution; one is enough.
+        chunk: of "parallel", about how many elementary steps follow each other in a
+            piece: 32, or less for less depth and more work.
     """
-    given = dict(q=q, qd=qd, tau=tau, f_ext=f_ext, base=base)
-    inputs = arguments(model, **given)
-    return constrained(method, range_space, *inputs, None)[0]
+    method = automatic(method, "denoc", model, q, qd, tau, f_ext, base)
+    options = _options(method, refine, chunk)
+    return _forward_dynamics(model, q, qd, tau, f_ext=f_ext, base=base, **options)
+
+
+def checked_dynamics(
+    model: Model,
+    q: Float[Array, " nq"],
+    qd: Float[Array, " nv"],
+    tau: Float[Array, " nv"],
+    *,
+    f_ext: Float[Array, "n 6"] | None = None,
+    base: BaseMotion | None = None,
+    method: str = "denoc",
+    refine: int = 0,
+    chunk: int | None = None,
+) -> CheckedDynamics:
+    """`forward_dynamics` of the tree, loops cut, with its residual and its accuracy.
+
+    Takes the time of inverse dynamics, one more solution and a factor in addition.
+    """
+    method = automatic(method, "denoc", model, q, qd, tau, f_ext, base)
+    options = _options(method, refine, chunk)
+    return _checked_dynamics(model, q, qd, tau, f_ext=f_ext, base=base, **options)
+
+
+def _options(method: str, refine: int, chunk: int | None) -> dict[str, Any]:
+    """The options as static values."""
+    for name, value, least in (("refine", refine, 0), ("chunk", chunk, 1)):
+        is_count = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if value is not None and not (is_count and value >= least):
+            raise ValueError(
+                f"forward_dynamics: {name} is {value!r}, expected a whole number from "
+                f"{least} on."
+            )
+    if chunk is not None and method != "parallel":
+        raise ValueError(
+            f"forward_dynamics: chunk is {chunk} for method {method!r}, expected None: "
+            "only 'parallel' has pieces."
+        )
+    return dict(method=method, refine=int(refine), chunk=int(chunk or CHUNK))
+
+
+@compiled("method", "refine", "chunk")
+def _forward_dynamics(
+    model: Model,
+    q: Any,
+    qd: Any,
+    tau: Any,
+    *,
+    f_ext: Any,
+    base: Any,
+    method: str,
+    refine: int,
+    chunk: int,
+) -> Any:
+    inputs = arguments(model, q=q, qd=qd, tau=tau, f_ext=f_ext, base=base)
+    options = dict(refine=refine, chunk=chunk)
+    return constrained(method, range_space, *inputs, None, **options)[0]
+
+
+@compiled("method", "refine", "chunk")
+def _checked_dynamics(
+    model: Model,
+    q: Any,
+    qd: Any,
+    tau: Any,
+    *,
+    f_ext: Any,
+    base: Any,
+    method: str,
+    refine: int,
+    chunk: int,
+) -> CheckedDynamics:
+    inputs = arguments(model, q=q, qd=qd, tau=tau, f_ext=f_ext, base=base)
+    model, q, qd, tau, f_ext, base = inputs
+    qdd, factor = open_dynamics(method, *inputs, refine=refine, chunk=chunk)
+    residual = tau - inverse_dynamics(model, q, qd, qdd, f_ext=f_ext, base=base)
+    change = jnp.abs(solve_inertia(model, q, factor, residual)).max(initial=0)
+    largest = jnp.abs(qdd).max(initial=0)
+    correction = change / jnp.where(largest > 0, largest, 1)
+    pivot = pivot_shares(model, q).min(initial=1)
+    return CheckedDynamics(qdd, residual, correction, pivot)
 
 
 @compiled()

@@ -15,18 +15,26 @@ from jaxdyn.algorithms import (
     inverse_slopes,
     newton_euler,
     noc,
+    parallel_composite,
+    parallel_newton_euler,
     passive_forces,
     transmitted_wrenches,
 )
 from jaxdyn.dynamics._choose import choose
 from jaxdyn.model import Model, arguments
 
-INVERSE = {"newton_euler": newton_euler, "gibbs_appell": gibbs_appell, "denoc": denoc}
+INVERSE = {
+    "newton_euler": newton_euler,
+    "gibbs_appell": gibbs_appell,
+    "denoc": denoc,
+    "parallel": parallel_newton_euler,
+}
 INERTIA = {
     "composite": composite,
     "gibbs_appell": gibbs_appell_inertia,
     "noc": noc,
     "denoc": denoc_inertia,
+    "parallel": parallel_composite,
 }
 
 
@@ -51,7 +59,8 @@ def inverse_dynamics(
     Args:
         f_ext: force and moment on each body, in world axes, moment about its origin.
         base: motion of the base; by default it rests.
-        method: "newton_euler", "gibbs_appell" (Euler's tensor) or "denoc" (modules).
+        method: "newton_euler", "gibbs_appell" (Euler's tensor), "denoc" (modules), or
+            "parallel" (O(n log n) operations in O(log n) dependent steps).
     """
     given = dict(q=q, qd=qd, qdd=qdd, f_ext=f_ext, base=base)
     model, q, qd, qdd, f_ext, base = arguments(model, **given)
@@ -125,7 +134,8 @@ def mass_matrix(
 
     Args:
         method: "composite" (composite bodies), "gibbs_appell" (the Hessian of Gibbs'
-            function), "noc" (Tᵀ M T) or "denoc" (composite masses and N_l N_d).
+            function), "noc" (Tᵀ M T), "denoc" (composite masses and N_l N_d) or
+            "parallel" (composite bodies in O(log n) dependent steps).
     """
     model, q = arguments(model, q=q)
     M = choose("mass_matrix", method, INERTIA)(model, q)

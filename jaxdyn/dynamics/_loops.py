@@ -26,6 +26,7 @@ from jaxdyn.algorithms import (
     mobility,
     range_space,
     recursive,
+    refined,
     row_forces,
     row_rates,
     second_rates,
@@ -34,7 +35,7 @@ from jaxdyn.algorithms import (
 )
 from jaxdyn.dynamics._choose import choose
 from jaxdyn.dynamics._inverse import inverse_dynamics
-from jaxdyn.dynamics._open import FORWARD, open_dynamics
+from jaxdyn.dynamics._open import open_dynamics, tree_dynamics
 from jaxdyn.model import Model, arguments
 
 SOLVERS = {
@@ -130,24 +131,31 @@ def constrained_dynamics(
     return constrained("denoc", prepare, *inputs, baumgarte)
 
 
-def constrained(method: str, prepare: Callable, *inputs: Any) -> tuple[Any, Any]:
+def constrained(
+    method: str, prepare: Callable, *inputs: Any, refine: int = 0, **options: Any
+) -> tuple[Any, Any]:
     """Accelerations and loop forces by a method for the tree and one for the loops.
 
-    `inputs` are the model, q, qd, tau, f_ext, base and Baumgarte's method.
+    `inputs` are the model, q, qd, tau, f_ext, base and Baumgarte's method; `options`
+    those of `tree_dynamics`.
     """
     model, q, *others, _ = inputs
     if not model.loops:
-        return open_dynamics(method, model, q, *others)[0], jnp.zeros(0, q.dtype)
-    tree = choose("forward_dynamics", method, FORWARD)
+        found = open_dynamics(method, model, q, *others, refine=refine, **options)
+        return found[0], jnp.zeros(0, q.dtype)
+    tree = tree_dynamics(method, **options)
 
     def forward(*inputs: Any) -> Any:
         model, q, qd, *_, baumgarte = inputs
         qdd, factor = tree(*inputs[:-1])
+        if method == "parallel":  # whose factor cannot be halved
+            factor = denoc_factor(model, q)
         rows, opening = _opening(model, q, qd, qdd, baumgarte)
         solver = prepare(model, q, factor, rows)
         closing, loop_forces = solver(jnp.zeros_like(qdd), -opening)
         return (qdd + closing, loop_forces), solver
 
+    forward = refined(forward, _equations, _solve, refine)
     return implicit(forward, _equations, _solve, None, *inputs)[0]
 
 

@@ -1,6 +1,7 @@
 """Forward dynamics of the tree of bodies, in every formulation."""
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
@@ -17,46 +18,77 @@ from jaxdyn.algorithms import (
     inverse_gradient,
     newton_euler,
     noc,
+    parallel_forward,
+    parallel_gradient,
     passive_forces,
+    refined,
     solve_inertia,
 )
 from jaxdyn.dynamics._choose import choose
 from jaxdyn.dynamics._inverse import inverse_dynamics
-from jaxdyn.model import Model
+from jaxdyn.model import CHUNK, Model
 
 
-def open_dynamics(method: str, *inputs: Any) -> Any:
+def open_dynamics(method: str, *inputs: Any, **options: Any) -> Any:
     """The accelerations of the cut tree, with implicit derivatives, and its factor.
 
-    `inputs` are the model, q, qd, tau, f_ext and base, as `arguments` returns them.
+    `inputs` are the model, q, qd, tau, f_ext and base, as `arguments` returns them;
+    `options` those of `forward`.
+    """
+    recursion, gradient = _residual("newton_euler"), _gradient(inverse_gradient)
+    if method == "parallel":
+        recursion, gradient = _residual("parallel"), _gradient(parallel_gradient)
+    forward = tree_dynamics(method, **options)
+    return implicit(forward, recursion, _solve, gradient, *inputs)
+
+
+def tree_dynamics(method: str, refine: int = 0, chunk: int = CHUNK) -> Callable:
+    """The forward dynamics of a method, as a function of `inputs`.
+
+    Args:
+        refine: steps of iterative refinement.
+        chunk: of "parallel".
     """
     forward = choose("forward_dynamics", method, FORWARD)
-    return implicit(forward, _residual, _solve, _gradient, *inputs)
+    if method == "parallel":
+        return partial(forward, chunk=chunk, refine=refine)
+    return refined(forward, _residual("newton_euler"), _solve, refine)
 
 
-def _residual(
-    qdd: Any, model: Model, q: Any, qd: Any, tau: Any, f_ext: Any, base: Any
-) -> Any:
-    return inverse_dynamics(model, q, qd, qdd, f_ext=f_ext, base=base) - tau
+def _residual(method: str) -> Callable:
+    def residual(
+        qdd: Any, model: Model, q: Any, qd: Any, tau: Any, f_ext: Any, base: Any
+    ) -> Any:
+        found = inverse_dynamics(
+            model, q, qd, qdd, f_ext=f_ext, base=base, method=method
+        )
+        return found - tau
+
+    return residual
 
 
 def _solve(factor: Any, slope: Any, model: Model, q: Any, *_: Any) -> Any:
     return solve_inertia(model, q, factor, slope)
 
 
-def _gradient(
-    rate: Any, qdd: Any, model: Model, q: Any, qd: Any, tau: Any, f_ext: Any, base: Any
-) -> Any:
+def _gradient(by_state: Callable) -> Callable:
     """The product of joint rates with the derivatives of the residual by q, qd, tau."""
-    return (*inverse_gradient(model, rate, q, qd, qdd, f_ext, base), -rate)
+
+    def gradient(rate: Any, qdd: Any, model: Model, *inputs: Any) -> Any:
+        q, qd, _, f_ext, base = inputs
+        return (*by_state(model, rate, q, qd, qdd, f_ext, base), -rate)
+
+    return gradient
 
 
 def _recursive(recursion: Callable) -> Callable:
     """Forward dynamics by a recursion that takes the forces of the joints away."""
 
-    def forward(model: Model, q: Any, qd: Any, tau: Any, f_ext: Any, base: Any) -> Any:
+    def forward(
+        model: Model, q: Any, qd: Any, tau: Any, f_ext: Any, base: Any, **options: Any
+    ) -> Any:
         driving = tau - passive_forces(model, q, qd)
-        return recursion(model, q, qd, driving, f_ext, base)
+        return recursion(model, q, qd, driving, f_ext, base, **options)
 
     return forward
 
@@ -79,4 +111,5 @@ FORWARD = {
     "composite": _dense(composite, newton_euler),
     "gibbs_appell": _dense(gibbs_appell_inertia, gibbs_appell),
     "noc": _dense(noc, newton_euler),
+    "parallel": _recursive(parallel_forward),
 }

@@ -7,9 +7,12 @@ from jaxdyn.model._choice import check_freedoms as check_freedoms
 from jaxdyn.model._choice import chosen_coordinates as chosen_coordinates
 from jaxdyn.model._choice import chosen_joint as chosen_joint
 from jaxdyn.model._choice import chosen_joints as chosen_joints
+from jaxdyn.model._contraction import CHUNK as CHUNK
+from jaxdyn.model._contraction import Contraction as Contraction
 from jaxdyn.model._inertial import Inertial as Inertial
 from jaxdyn.model._joints import JOINT_TYPES as JOINT_TYPES
 from jaxdyn.model._joints import JointType as JointType
+from jaxdyn.model._jumps import Jumps as Jumps
 from jaxdyn.model._loop_plan import LoopPlan as LoopPlan
 from jaxdyn.model._loop_plan import loop_plan as loop_plan
 from jaxdyn.model._loops import CUT_JOINTS as CUT_JOINTS

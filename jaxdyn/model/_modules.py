@@ -90,10 +90,7 @@ class Lanes:
 def cut_lanes(parents: np.ndarray) -> Lanes:
     """The lanes of the tree in which node i hangs on `parents[i]` < i, or on -1."""
     n = len(parents)
-    size = np.ones(n, int)
-    for i in range(n - 1, -1, -1):
-        if parents[i] >= 0:
-            size[parents[i]] += size[i]
+    size = subtree_sizes(parents)
     heavy = np.full(n + 1, -1)
     for i in range(n):  # the last entry of `heavy` stands for the world, which has none
         p = parents[i]
@@ -119,6 +116,15 @@ def cut_lanes(parents: np.ndarray) -> Lanes:
     place = np.zeros(n + 1, int)
     place[flat] = np.arange(flat.size)
     return Lanes(tuple(levels), n, place[:n])
+
+
+def subtree_sizes(parents: np.ndarray) -> np.ndarray:
+    """For each node how many nodes it carries, itself included."""
+    size = np.ones(len(parents), int)
+    for i in range(len(parents) - 1, -1, -1):
+        if parents[i] >= 0:
+            size[parents[i]] += size[i]
+    return size
 
 
 def _path(head: int, heavy: np.ndarray) -> list[int]:

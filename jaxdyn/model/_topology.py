@@ -1,12 +1,15 @@
 """What decides the structure of a program: names, parents, joint types, tables."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from jaxdyn.model._contraction import Contraction, contract
 from jaxdyn.model._joints import JOINT_TYPES, JointType
+from jaxdyn.model._jumps import BLOCK, Jumps, jump_tables
 from jaxdyn.model._modules import Lanes, Modules, cut_lanes, cut_modules
 
 
@@ -148,6 +151,41 @@ class Topology:
     def lanes(self) -> Lanes:
         """The elementary steps as lanes."""
         return cut_lanes(self.steps.parent)
+
+    @cached_property
+    def depth(self) -> int:
+        """The number of elementary steps on the longest path from base to tip."""
+        depth = np.ones(len(self.steps.parent), int)
+        for i, p in enumerate(self.steps.parent):
+            if p >= 0:
+                depth[i] += depth[p]
+        return int(depth.max())
+
+    @property
+    def jumps(self) -> Jumps:
+        """Tables for sums along the paths and over the subtrees of all steps."""
+        return self.jumps_in_blocks(BLOCK)
+
+    def jumps_in_blocks(self, block: int) -> Jumps:
+        """The same with other blocks of a serial chain."""
+        return self._cached(
+            "jumps", block, lambda: jump_tables(self.steps.parent, block)
+        )
+
+    def contraction(self, chunk: int) -> Contraction:
+        """The elementary steps as pieces, which begin with a joint, and their joins."""
+        steps = self.steps
+        cut = lambda: contract(steps.parent, chunk, steps.first)  # noqa: E731
+        return self._cached("contraction", chunk, cut)
+
+    def _cached(self, name: str, size: int, make: Callable) -> Any:
+        if (name, size) not in self._tables:
+            self._tables[name, size] = make()
+        return self._tables[name, size]
+
+    @cached_property
+    def _tables(self) -> dict[tuple[str, int], Any]:
+        return {}
 
     @cached_property
     def dof_steps(self) -> np.ndarray:

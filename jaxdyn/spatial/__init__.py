@@ -16,6 +16,7 @@ from jaxdyn.spatial._vec3 import Vec3 as Vec3
 from jaxdyn.spatial._vec3 import cross as cross
 from jaxdyn.spatial._vec3 import cross_columns as cross_columns
 from jaxdyn.spatial._vec3 import dot as dot
+from jaxdyn.spatial._vec3 import inverse as inverse
 from jaxdyn.spatial._vec3 import outer as outer
 from jaxdyn.spatial._vec3 import similarity as similarity
 from jaxdyn.spatial._vec3 import similarity_x as similarity_x

@@ -205,6 +205,13 @@ def outer(a: Vec3, b: Vec3) -> Mat3:
     return Mat3(a * b.x, a * b.y, a * b.z)
 
 
+def inverse(m: Mat3) -> Mat3:
+    """The inverse of a regular matrix, by the vector products of its columns."""
+    yz = cross(m.y, m.z)
+    rows = Mat3(yz, cross(m.z, m.x), cross(m.x, m.y))
+    return rows.T * (1 / dot(m.x, yz))
+
+
 def upper(a: Vec3, b: Vec3) -> Sym3:
     """The dyad a bᵀ of parallel vectors, which is symmetric: 6 multiplications."""
     return Sym3(a.x * b.x, a.x * b.y, a.x * b.z, a.y * b.y, a.y * b.z, a.z * b.z)

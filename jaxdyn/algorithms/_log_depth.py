@@ -1,0 +1,192 @@
+"""Kinematics, inverse dynamics and inertia in O(log n) dependent steps.
+
+The recursions of the other modules, with every walk replaced by sums along all paths or
+over all subtrees. All vectors are in world axes and every moment is about its own
+origin: sums follow each other (angular before linear, force before moment), so that no
+lever arm from a far origin cancels. All vectors have leaves [steps].
+"""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxdyn.algorithms._bodies import Joint, mirrored, pairs
+from jaxdyn.algorithms._gradient import by_state, load, sum_step
+from jaxdyn.algorithms._jumps import path_product, path_sum, subtree_sum
+from jaxdyn.algorithms._links import (
+    Link,
+    inertias,
+    joint_terms,
+    less_external,
+    links,
+    rates,
+    wrenches,
+)
+from jaxdyn.algorithms._motion import BaseMotion, Motion, accelerated, base_state
+from jaxdyn.algorithms._newton_euler import world
+from jaxdyn.algorithms._rows import put, take
+from jaxdyn.algorithms._walk import from_parents
+from jaxdyn.model import Jumps, Model, Topology
+from jaxdyn.spatial import Mat3, RigidInertia, Vec3, cross, dot, turn_z
+
+
+def parallel_newton_euler(
+    model: Model,
+    q: Float[Array, " nq"],
+    qd: Float[Array, " nv"],
+    qdd: Float[Array, " nv"] | None,
+    f_ext: Float[Array, "n 6"] | None = None,
+    base: BaseMotion | None = None,
+) -> Float[Array, " nv"]:
+    r"""Joint forces of the rigid bodies alone, gravity included.
+
+    $$F = \sum_{subtree} f, \quad N = \sum_{subtree} (n + \sum_{children} a \times F),
+      \quad \tau = e^T (N\,turn + F\,slide)$$
+
+    The equations of `newton_euler`, O(n log n) operations in O(log n) steps.
+    """
+    t = model.topology
+    joints, pi = joint_terms(model, q, qd, qdd), inertias(model)
+    (R, w, dv, dw), a, _ = accelerations(t, joints, world(model, q, base))
+    f, n = RigidInertia.of(pi).rotate(R).wrench(w, dv, dw)
+    f, n = less_external(f, n, wrenches(model, f_ext))
+    f = subtree_sum(t.jumps, f)
+    n = subtree_sum(t.jumps, n + to_parents(t, cross(a, f)))
+    link = joints[0]
+    tau = link.turn * dot(R.z, n) + link.slide * dot(R.z, f)
+    return take(tau, t.dof_steps)
+
+
+def parallel_motions(
+    model: Model,
+    q: Float[Array, " nq"],
+    qd: Float[Array, " nv"],
+    qdd: Float[Array, " nv"] | None = None,
+    base: BaseMotion | None = None,
+) -> Motion:
+    """The motion of every step, gravity not included; axes are those of the step."""
+    t = model.topology
+    joints = joint_terms(model, q, qd, qdd)
+    R, v, w, dv, dw = base_state(q.dtype, base)
+    own, a, before = accelerations(t, joints, (R, w, dv, dw))
+    sliding = own[0].z * (joints[0].slide * joints[1])
+    v = path_sum(t.jumps, cross(before[1], a) + sliding) + v
+    return Motion(own[0], path_sum(t.jumps, a), v, *own[1:])
+
+
+def parallel_poses(model: Model, q: Float[Array, " nq"]) -> tuple[Mat3, Vec3]:
+    """The axes and origins of all steps."""
+    t, link = model.topology, links(model, q)
+    R, _, a = placed(t, link)
+    return R, path_sum(t.jumps, a)
+
+
+def parallel_composite(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nv nv"]:
+    """The inertia matrix M(q), without the armature of the joints.
+
+    The equations of `composite` in O(log n) steps: masses of all subtrees, then their
+    first moments, then their inertias, each about its own origin.
+    """
+    t, link = model.topology, links(model, q)
+    R, _, a = placed(t, link)
+    joint = Joint(R.z, link.turn, link.slide, a, path_sum(t.jumps, a))
+    M = RigidInertia.of(inertias(model)).rotate(R)
+    m = subtree_sum(t.jumps, M.m)
+    h = subtree_sum(t.jumps, M.h + to_parents(t, a * m))
+    zero = jax.tree.map(jnp.zeros_like, M.I)
+    moved = RigidInertia(m, h, zero).shift(a).I  # what the shift adds to the inertia
+    M = RigidInertia(m, h, subtree_sum(t.jumps, M.I + to_parents(t, moved)))
+    p = joint.column(1)
+    column, r, (f, n) = take((p, joint.r, M.apply(*p)), t.dof_steps)
+    return mirrored(t, pairs(t, column, r, f, n))
+
+
+def parallel_gradient(
+    model: Model,
+    rate: Float[Array, " nv"],
+    q: Float[Array, " nq"],
+    qd: Float[Array, " nv"],
+    qdd: Float[Array, " nv"],
+    f_ext: Float[Array, "n 6"] | None = None,
+    base: BaseMotion | None = None,
+) -> tuple[Float[Array, " nq"], Float[Array, " nv"]]:
+    """The gradient of `inverse_gradient`, its walks as sums in O(log n) steps."""
+    t, o = model.topology, Vec3.zero(q.dtype)
+    joints, other = joint_terms(model, q, qd, qdd), rates(t, rate)
+    (R, *_), a, before = accelerations(t, joints, world(model, q, base))
+    link, e = joints[0], R.z
+    W = path_sum(t.jumps, e * (link.turn * other))
+    W0 = parents_of(t, W, o)
+    V = path_sum(t.jumps, e * (link.slide * other) + cross(W0, a))
+    twist = parents_of(t, V, o), W0
+    terms = joints, other, inertias(model), wrenches(model, f_ext)
+    _, (own, step) = load((before, twist), terms)
+    return by_state(model, rate, q, qd, _subtree_gradients(t, own, step))
+
+
+def accelerations(t: Topology, joints: Any, base: Any) -> tuple[Any, Vec3, Any]:
+    """Axes, w, dv, dw of all steps; their offsets a; and the first four of parents.
+
+    `joints` are the terms of `accelerate`, `base` the axes, w, dv, dw of the base.
+    """
+    (R, w, c_v, c_w), a, (R0, w0) = turning(t, joints, base)
+    _, _, dv1, dw1 = base
+    dw = path_sum(t.jumps, c_w) + dw1
+    dw0 = parents_of(t, dw, dw1)
+    dv = path_sum(t.jumps, c_v + cross(dw0, a)) + dv1
+    return (R, w, dv, dw), a, (R0, w0, parents_of(t, dv, dv1), dw0)
+
+
+def turning(t: Topology, joints: Any, base: Any) -> tuple[Any, Vec3, Any]:
+    """The same, but dv and dw are only what each step adds to those of its parent."""
+    link, qd = joints[0], joints[1]
+    _, w1, _, _ = base
+    R, R0, a = placed(t, link)
+    w = path_sum(t.jumps, R.z * (link.turn * qd)) + w1
+    w0 = parents_of(t, w, w1)
+    o = Vec3.zero(w1.x.dtype)
+    _, _, c_v, c_w = accelerated((R0, w0, o, o), joints, R, a)
+    return (R, w, c_v, c_w), a, (R0, w0)
+
+
+def placed(
+    t: Topology, link: Link, jumps: Jumps | None = None
+) -> tuple[Mat3, Mat3, Vec3]:
+    """The axes of all steps in the world, those of their parents, and the offsets a.
+
+    R_i = R_p C_i Rz(theta_i) and a_i = R_p b_i + e_i d_i.
+    """
+    jumps = t.jumps if jumps is None else jumps
+    R = path_product(jumps, turn_z(Mat3.of(link.C), link.c, link.s))
+    R0 = parents_of(t, R, Mat3.identity(link.c.dtype))
+    return R, R0, R0 @ Vec3.of(link.b) + R.z * link.d
+
+
+def parents_of(t: Topology, tree: Any, root: Any) -> Any:
+    """For each step the value of its parent, or `root` for those on the base."""
+    return from_parents(t.steps.parent, tree, root)
+
+
+def to_parents(t: Topology, tree: Any) -> Any:
+    """For each step the sum over its children."""
+    n = len(t.steps.parent)
+    parent = t.steps.parent
+    return put(tree, np.where(parent < 0, n, parent), n)
+
+
+def _subtree_gradients(t: Topology, own: Any, step: Any) -> Any:
+    """What the walk inward of `inverse_gradient` keeps, of all steps."""
+    (V_, W_, dv_, dw_, w_), turned = own
+    e, a, (w0, *_), (turn, slide, qd), _ = step
+    V_, dv_ = subtree_sum(t.jumps, (V_, dv_))
+    handed = to_parents(t, (cross(a, V_), cross(a, dv_)))
+    W_, dw_ = subtree_sum(t.jumps, (W_ + handed[0], dw_ + handed[1]))
+    y = cross(w0, a) + e * (2 * slide * qd)
+    handed = cross(e * (turn * qd), dw_) + cross(y, dv_) + cross(a, cross(dv_, w0))
+    w_ = subtree_sum(t.jumps, w_ + to_parents(t, handed))
+    if turned is not None:
+        turned = subtree_sum(t.jumps, turned)
+    return sum_step(((V_, W_, dv_, dw_, w_), turned), step)[1]
