@@ -58,6 +58,18 @@ FUNCTIONS = {  # name: (function of model and arrays, the arrays by name)
         lambda *x: jd.inverse_dynamics(*x, method="denoc"),
         "q qd qdd",
     ),
+    "inverse_dynamics_by_parallel": (
+        lambda *x: jd.inverse_dynamics(*x, method="parallel"),
+        "q qd qdd",
+    ),
+    "body_accelerations_by_parallel": (
+        lambda *x: jd.body_accelerations(*x, method="parallel"),
+        "q qd qdd",
+    ),
+    "forward_kinematics_by_parallel": (
+        lambda m, q: jd.forward_kinematics(m, q, method="parallel"),
+        "q",
+    ),
     "bias_forces": (jd.bias_forces, "q qd"),
     "gravity_forces": (jd.gravity_forces, "q"),
     "coriolis_matrix": (jd.coriolis_matrix, "q qd"),
@@ -69,8 +81,16 @@ FUNCTIONS = {  # name: (function of model and arrays, the arrays by name)
     ),
     "mass_matrix_by_noc": (lambda m, q: jd.mass_matrix(m, q, method="noc"), "q"),
     "mass_matrix_by_denoc": (lambda m, q: jd.mass_matrix(m, q, method="denoc"), "q"),
+    "mass_matrix_by_parallel": (
+        lambda m, q: jd.mass_matrix(m, q, method="parallel"),
+        "q",
+    ),
     "factor": (lambda m, q: jd.factor(m, q).log_det(), "q"),
     "forward_dynamics": (jd.forward_dynamics, "q qd tau"),
+    "forward_dynamics_by_parallel": (
+        lambda *x: jd.forward_dynamics(*x, method="parallel", chunk=1),
+        "q qd tau",
+    ),
     "forward_dynamics_in_a_wind_on_a_moving_base": (
         lambda m, q, qd, tau, f_ext, base: jd.forward_dynamics(
             m, q, qd, tau, f_ext=f_ext, base=jd.BaseMotion(base, base, base, base)
@@ -119,6 +139,7 @@ ELSEWHERE = {  # not a function of a state: tested where they are built
     "to_log_cholesky",  # only for bodies with a positive definite pseudo-inertia
     "parameter_names",
     "batched",
+    "checked_dynamics",  # tests/dynamics/test_refine.py
     "inverse_kinematics",
     "joint_limit_event",
     "power_balance",
@@ -152,6 +173,7 @@ LARGE = {  # results with a row or a block for every body
     "mass_matrix_by_denoc",
     "mass_matrix_by_gibbs_appell",
     "mass_matrix_by_noc",
+    "mass_matrix_by_parallel",
     "natural_complement",
     "regressor",
     "rollout_by_implicit_midpoint",

@@ -21,7 +21,7 @@ FILES = (
     "rope",
 )
 CASES = {case["model"]["name"]: case for case in cases(*FILES) if "states" in case}
-RECURSIVE = ("denoc", "articulated")
+RECURSIVE = ("denoc", "articulated", "parallel")
 OFTEN = (  # the others repeat these at another size: for `make test-all`
     "random_serial_n1",
     "random_serial_n7",

@@ -316,7 +316,7 @@ def _missing(t: Topology, x: Contraction, rows: Laned, found: Released) -> Any:
     parent = t.steps.parent[x.first]
     hangs = jnp.asarray(parent >= 0, found.a.dtype)
     at = take(collect(x.lanes, a), np.maximum(parent, 0))
-    gap = (_vector(*at) - found.a) * hangs
+    gap = (_vector(*at) - found.a) * hangs[None]
     carried = put(
         _vector(*taken).T, np.where(parent < 0, x.lanes.size, parent), x.lanes.size
     )

@@ -122,6 +122,8 @@ def _along_chain(jumps: Jumps, step: Any, nothing: Any, x: Any) -> Any:
 
 
 def _below(jumps: Jumps, x: Any) -> Any:
+    if jumps.is_chain:  # which is a chain from its tip as well
+        return _along(jumps, x[:, ::-1])[:, ::-1]
     n = len(jumps.order)
 
     def jump(state: Any, now: Any) -> Any:

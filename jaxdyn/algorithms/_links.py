@@ -146,7 +146,7 @@ def wrenches(
 
 
 def less_external(
-    f: Vec3, n: Vec3, external: Float[Array, "6"] | None
+    f: Vec3, n: Vec3, external: Float[Array, "*steps 6"] | None
 ) -> tuple[Vec3, Vec3]:
     """A wrench less the external one, if there is one."""
     if external is None:

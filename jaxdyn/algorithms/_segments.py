@@ -74,11 +74,11 @@ def couple(C: Array, P: Array) -> Coupling:
         row = lax.dynamic_index_in_dim(C, k, keepdims=False)
         delta = lax.dynamic_index_in_dim(row, k, keepdims=False)
         moves = delta > 0
-        u = jnp.where(moves, row / jnp.where(moves, delta, 1), 0)
+        u = row * jnp.where(moves, 1 / jnp.where(moves, delta, 1), 0)[None]
         q, w = apply(Q, u), apply(W, u)
-        t = delta / (1 + delta * (u * q).sum(axis=0))
-        C, Q = C - outer(row, u), Q - outer(q, q) * t
-        return (C, Q, W - outer(w, q * t), Z + outer(w, w) * t), None
+        t = (delta / (1 + delta * (u * q).sum(axis=0)))[None]
+        C, Q = C - outer(row, u), Q - outer(q, q) * t[None]
+        return (C, Q, W - outer(w, q * t), Z + outer(w, w) * t[None]), None
 
     return Coupling(*lax.scan(eliminate, state, jnp.arange(6))[0][1:])
 
@@ -109,7 +109,7 @@ def congruence(A: Array, S: Array) -> Array:
 
 def apply(A: Array, x: Array) -> Array:
     """The product of a matrix and a vector in each lane."""
-    return sum(A[:, k] * x[k] for k in range(6))
+    return sum(A[:, k] * x[k, None] for k in range(6))
 
 
 def outer(x: Array, y: Array) -> Array:

@@ -1,7 +1,6 @@
 """Forward dynamics of the tree of bodies, in every formulation."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import jax.numpy as jnp
@@ -33,7 +32,7 @@ def open_dynamics(method: str, *inputs: Any, **options: Any) -> Any:
     """The accelerations of the cut tree, with implicit derivatives, and its factor.
 
     `inputs` are the model, q, qd, tau, f_ext and base, as `arguments` returns them;
-    `options` those of `forward`.
+    `options` those of `tree_dynamics`.
     """
     recursion, gradient = _residual("newton_euler"), _gradient(inverse_gradient)
     if method == "parallel":
@@ -50,9 +49,16 @@ def tree_dynamics(method: str, refine: int = 0, chunk: int = CHUNK) -> Callable:
         chunk: of "parallel".
     """
     forward = choose("forward_dynamics", method, FORWARD)
-    if method == "parallel":
-        return partial(forward, chunk=chunk, refine=refine)
-    return refined(forward, _residual("newton_euler"), _solve, refine)
+    if method != "parallel":
+        return refined(forward, _residual("newton_euler"), _solve, refine)
+    alone = tree_dynamics("articulated", refine)
+
+    def in_pieces(model: Model, *inputs: Any) -> Any:
+        if not model.topology.contraction(chunk).rounds:  # nothing to join
+            return alone(model, *inputs)
+        return forward(model, *inputs, chunk=chunk, refine=refine)
+
+    return in_pieces
 
 
 def _residual(method: str) -> Callable:

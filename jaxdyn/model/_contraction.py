@@ -73,7 +73,7 @@ def contract(
 
     Args:
         parents: the parent of each node, -1 for the base.
-        chunk: about how many nodes a path through a piece has.
+        chunk: about how many nodes a path through a piece has; 1 for the least depth.
         may_cut: the nodes with which a piece may begin; by default all.
     """
     n = len(parents)
@@ -92,18 +92,18 @@ def contract(
     for k, i in enumerate(first):
         if parents[i] < 0:
             joins.complete(k)
-    return Contraction(cut_lanes(forest), first, exits, *joins.tables())
+    return Contraction(cut_lanes(forest), first, exits, *joins.tables(chunk > 1))
 
 
 def _cuts(parents: np.ndarray, chunk: int, may_cut: np.ndarray) -> np.ndarray:
     """Whether the edge above each node is cut.
 
-    Subtrees of at most half a chunk stay whole. What is left above them branches at
+    Subtrees of at most a quarter of a chunk stay whole. What is left above them branches at
     few nodes; paths between these are cut into equal parts.
     """
     n = len(parents)
     size = subtree_sizes(parents)
-    is_top = size > chunk // 2
+    is_top = size > chunk // 4
     next_top: list[list[int]] = [[] for _ in range(n)]
     next_heavy = np.full(n, -1)
     for i in range(n):
@@ -192,16 +192,19 @@ class _Joins:
         self.ready[row] = 1 + max(self.ready[x] for x in (left, right, load))
         return row
 
-    def tables(self) -> tuple[np.ndarray, ...]:
+    def tables(self, is_narrow: bool) -> tuple[np.ndarray, ...]:
         """left, right, load, is_sum and ports of a `Contraction`.
 
-        With a width of at least the mean number of joins in a round, narrow rounds stay
-        cheap and there are at most twice as many of them.
+        All rounds are as wide as the widest. If `is_narrow`, that is about the mean
+        number of joins in a round: most rounds have fewer, and there are at most twice
+        as many rounds.
         """
         count, start = len(self.joins), len(self.children) + 1
-        levels = max((self.ready[start + k] for k in range(count)), default=0)
-        width = 1 << int(np.ceil(np.log2(max(1, count / max(levels, 1)))))
-        width = min(width, max(1, count))
+        joins = np.bincount([self.ready[start + k] for k in range(count)] or [0])
+        width = int(joins[1:].max(initial=1))
+        if is_narrow:
+            mean = count / max(len(joins) - 1, 1)
+            width = min(width, 1 << int(np.ceil(np.log2(max(1, mean)))))
         place, used = {}, []  # of each join its round and lane; lanes used in rounds
         for k in sorted(range(count), key=lambda k: self.ready[start + k]):
             before = [place[x - start][0] for x in self.joins[k][:3] if x >= start]
