@@ -167,7 +167,7 @@ class SegmentFactor(eqx.Module):
         x = self._contraction
 
         def gather(rows: Any, now: Any) -> Any:
-            k, met, joined = now
+            k, joined, met = now
             A_l, A_r = self._maps(joined)
             (eta_l, b_l), (eta_r, b_r), (eta_o, _) = _rows_of(rows, joined)
             f, y = met.ends(b_l, eta_r + eta_o)
@@ -190,7 +190,7 @@ class SegmentFactor(eqx.Module):
         own = x.ports[x.pieces + 1 :].reshape(x.left.shape)
 
         def part(state: Any, now: Any) -> Any:
-            (k, met, joined), port = now
+            k, joined, met, port = now
             a, g = jnp.split(_at(state, port), 2)
             A_l, A_r = self._maps(joined)
             y_0 = apply(A_l, a) + _at(b, joined[0])
@@ -202,7 +202,8 @@ class SegmentFactor(eqx.Module):
 
         state = jnp.concatenate([start, world], axis=1)
         state, _ = _rounds(x, part, state, self.met, own, reverse=True)
-        return tuple(jnp.split(_at(state, x.ports[: x.pieces]), 2))
+        a, g = jnp.split(_at(state, x.ports[: x.pieces]), 2)
+        return a, g
 
     def _maps(self, joined: Any) -> tuple[Any, Any]:
         """A of the left and of the right part of joins."""
@@ -263,8 +264,8 @@ def parallel_forward(
     pi, o = inertias(model), Vec3.zero(q.dtype)
 
     def at_rest(given: Any) -> Any:
-        R, a, w0, screw, rate, bias, pi, external = given
-        joint = Joint(R.z, *screw, a, a)
+        R, a, w0, (turn, slide), rate, bias, pi, external = given
+        joint = Joint(R.z, turn, slide, a, a)
         _, w, *c = accelerated((R, w0, o, o), (joint, rate, None, bias), R, a)
         inertia = RigidInertia.of(pi).rotate(R)
         P = less_external(*inertia.wrench(w, o, o), external)
@@ -474,12 +475,11 @@ def _written(rows: Any, new: Any, x: Contraction, k: Any) -> Any:
 
 
 def _rounds(
-    x: Contraction, step: Any, rows: Any, *others: Any, reverse: bool = False
+    x: Contraction, step: Any, rows: Any, *terms: Any, reverse: bool = False
 ) -> tuple[Any, Any]:
-    """All rounds of joins; a step gets its number, the others' rows, and its joins."""
+    """All rounds; a step gets the number of its round, its joins, and its terms."""
     if not x.rounds:
         return rows, None
     joined = x.left, x.right, x.load, x.is_sum
-    now = np.arange(x.rounds), *others[:1], joined
-    terms = (now, *others[1:]) if others[1:] else now
-    return lax.scan(step, rows, terms, reverse=reverse)
+    now = np.arange(x.rounds), joined, *terms
+    return lax.scan(step, rows, now, reverse=reverse)

@@ -59,7 +59,7 @@ def inverse_gradient(
     terms = joints, others, inertias(model), wrenches(model, f_ext)
     o = Vec3.zero(q.dtype)
     root = world(model, q, base), (o, o)
-    loads = outward(t.lanes, load, root, spread(t.lanes, terms))
+    loads = outward(t.lanes, _load, root, spread(t.lanes, terms))
     tip = (o, o, o, o, o), None if f_ext is None else o
 
     def add(children: Any, x: Any) -> Any:
@@ -89,16 +89,26 @@ def by_state(
     return by_q + passive[0], by_qd + passive[1]
 
 
-def load(parent: Any, x: Any) -> Any:
+def _load(parent: Any, x: Any) -> Any:
     """One step outward: its motion and the gradients of the power of its body."""
-    (state, twist), (joint, other, pi, external) = parent, x
-    link, qd, _, bias = joint
-    (R, w, dv, dw), a = accelerate(state, joint)
-    V0, W0 = twist
-    V, W = (
-        V0 + cross(W0, a) + R.z * (link.slide * other),
-        W0 + R.z * (link.turn * other),
-    )
+    (state, (V0, W0)), (joint, other, *_) = parent, x
+    moved, a = accelerate(state, joint)
+    link, e = joint[0], moved[0].z
+    V = V0 + cross(W0, a) + e * (link.slide * other)
+    W = W0 + e * (link.turn * other)
+    return (moved, (V, W)), body_gradients(moved, (V, W), a, parent, x)
+
+
+def body_gradients(moved: Any, twist: Any, a: Vec3, parent: Any, x: Any) -> Any:
+    """The gradients of the power of one body, and what `sum_step` needs of its step.
+
+    Args:
+        moved, twist: axes, w, dv, dw, and V, W of the step; `parent` those of its
+            parent; a: its offset.
+        x: its terms of `accelerate`, its rate, its parameters, its external wrench.
+    """
+    (R, w, dv, dw), (V, W) = moved, twist
+    (link, qd, _, bias), _, pi, external = x
     M = RigidInertia.of(pi).rotate(R)
     f, n = less_external(*M.wrench(w, dv, dw), external)
     dv_, dw_ = M.apply(V, W)
@@ -108,10 +118,10 @@ def load(parent: Any, x: Any) -> Any:
     if external is not None:  # which stays as it is when the body turns
         force, moment = Vec3.of(external[..., :3]), Vec3.of(external[..., 3:])
         turned = cross(force, V) + cross(moment, W)
-    own = (f, n, dv_, dw_, w_), turned
+    state, before = parent
     axes = None if bias is None else R
-    step = R.z, a, (*state[1:], *twist), (link.turn, link.slide, qd), axes
-    return ((R, w, dv, dw), (V, W)), (own, step)
+    step = R.z, a, (*state[1:], *before), (link.turn, link.slide, qd), axes
+    return ((f, n, dv_, dw_, w_), turned), step
 
 
 def sum_step(subtree: Any, step: Any) -> Any:

@@ -39,7 +39,8 @@ def path_product(jumps: Jumps, C: Mat3) -> Mat3:
 
     def multiply(before: Any, R: Any) -> Any:  # columns of both, then components
         a, b = (x.reshape(3, 3, *x.shape[1:]) for x in (before, R))
-        return sum(a[None, k] * b[:, k, None] for k in range(3)).reshape(R.shape)
+        x, y, z = (a[None, k] * b[:, k, None] for k in range(3))
+        return (x + y + z).reshape(R.shape)
 
     rows = _rounds(jumps, multiply, one, start)
     return Mat3(*(Vec3(*rows[3 * k : 3 * k + 3]) for k in range(3)))
@@ -96,8 +97,9 @@ def _along_chain(jumps: Jumps, step: Any, nothing: Any, x: Any) -> Any:
     of single columns: a quarter of the time."""
     (rows, n), length = x.shape, jumps.block
     count = -(-n // length)
+    fill = jnp.broadcast_to(nothing[:, None], (rows, count * length - n))
     nothing = jnp.broadcast_to(nothing[:, None], (rows, count))
-    filled = jnp.concatenate([x, nothing[:, : count * length - n]], axis=1)
+    filled = jnp.concatenate([x, fill], axis=1)
     blocks = filled.reshape(rows, count, length).transpose(2, 0, 1)
 
     def walk(before: Any, x: Any) -> Any:

@@ -14,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms._bodies import Joint, mirrored, pairs
-from jaxdyn.algorithms._gradient import by_state, load, sum_step
+from jaxdyn.algorithms._gradient import body_gradients, by_state, sum_step
 from jaxdyn.algorithms._jumps import path_product, path_sum, subtree_sum
 from jaxdyn.algorithms._links import (
     Link,
@@ -116,14 +116,14 @@ def parallel_gradient(
     """The gradient of `inverse_gradient`, its walks as sums in O(log n) steps."""
     t, o = model.topology, Vec3.zero(q.dtype)
     joints, other = joint_terms(model, q, qd, qdd), rates(t, rate)
-    (R, *_), a, before = accelerations(t, joints, world(model, q, base))
-    link, e = joints[0], R.z
+    moved, a, before = accelerations(t, joints, world(model, q, base))
+    link, e = joints[0], moved[0].z
     W = path_sum(t.jumps, e * (link.turn * other))
     W0 = parents_of(t, W, o)
     V = path_sum(t.jumps, e * (link.slide * other) + cross(W0, a))
     twist = parents_of(t, V, o), W0
     terms = joints, other, inertias(model), wrenches(model, f_ext)
-    _, (own, step) = load((before, twist), terms)
+    own, step = body_gradients(moved, (V, W), a, (before, twist), terms)
     return by_state(model, rate, q, qd, _subtree_gradients(t, own, step))
 
 

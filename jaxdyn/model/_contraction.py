@@ -98,8 +98,8 @@ def contract(
 def _cuts(parents: np.ndarray, chunk: int, may_cut: np.ndarray) -> np.ndarray:
     """Whether the edge above each node is cut.
 
-    Subtrees of at most a quarter of a chunk stay whole. What is left above them branches at
-    few nodes; paths between these are cut into equal parts.
+    Subtrees of at most a quarter of a chunk stay whole. What is left above them
+    branches at few nodes; paths between these are cut into equal parts.
     """
     n = len(parents)
     size = subtree_sizes(parents)

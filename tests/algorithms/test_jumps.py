@@ -34,6 +34,13 @@ def test_sums_are_products_with_the_matrix_of_ancestors(name, rng):
     np.testing.assert_array_equal(slopes, above)
 
 
+@pytest.mark.parametrize("n", [1, 2, 3, 5])
+def test_short_chains_fill_no_block(n, rng):
+    x = rng.normal(size=n)
+    found = path_sum(jump_tables(np.arange(n) - 1), jnp.asarray(x))
+    np.testing.assert_allclose(found, np.cumsum(x), atol=1e-15)
+
+
 @pytest.mark.parametrize("name, block", [("chain", 1), ("chain", 4), ("random", 4)])
 def test_products_of_rotations_and_their_derivatives(name, block, rng):
     parents = families(21)[name]
