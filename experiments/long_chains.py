@@ -15,8 +15,8 @@ fewer joints they are computed in the run from Newton's and Euler's equations wi
 decimal numbers (`parts/fifty_digits.py`).
 
 *left out*: not measured, as one more program to compile or too slow. *no result*: the
-rounded inertia matrix is not positive definite. [Ghosal] also names parallel methods of
-O(log n); there is none here yet, so that claim is not judged.
+rounded inertia matrix is not positive definite. Parallel methods of O(log n), which
+[Ghosal] names too, have an experiment of their own, log_depth.
 """
 
 import json

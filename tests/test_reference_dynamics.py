@@ -145,7 +145,8 @@ def test_derivatives_along_tangent_steps_agree_with_independent_software(name):
 def test_recursive_methods_stay_accurate_on_long_chains(case, bar, method):
     case = load("protein_chain")["cases"][case]
     model = jd.from_dict(case["model"])
-    run = jax.jit(lambda *x: jd.forward_dynamics(model, *x, method=method))
+    options = dict(method=method, refine=int(method == "parallel"))
+    run = jax.jit(lambda *x: jd.forward_dynamics(model, *x, **options))
     for s in case["states"]:
         qdd = run(*(jnp.asarray(s[key]) for key in ("q", "qd", "tau")))
         assert relative_error(qdd, s["qdd_fd"]) < bar

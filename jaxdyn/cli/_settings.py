@@ -10,7 +10,9 @@ _GAIN = Check(
     lambda x: all(k >= 0 for k in (x if isinstance(x, list) else [x])),
 )
 Point = tuple[float, float, float]
-Method = Literal["denoc", "articulated", "composite", "gibbs_appell", "noc"]
+Method = Literal[
+    "denoc", "articulated", "composite", "gibbs_appell", "noc", "parallel", "auto"
+]
 Scheme = Literal[  # those of diffrax for one ordinary differential equation
     "Bosh3",
     "Dopri5",
