@@ -29,7 +29,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import matplotlib.figure
 import numpy as np
 
 import jaxdyn as jd
@@ -38,8 +37,11 @@ from jaxdyn.cli import main
 from jaxdyn.io import Figure, Report, Table, Verdict
 from parts.chain_claims import Found
 from parts.hard_chains import hard_chains, helix
+from parts.log_depth_figures import plot_depths, plot_errors, plot_times
 from parts.parallel_programs import (
     GRADIENT,
+    PLAIN,
+    Errors,
     alike,
     compiled,
     errors,
@@ -48,13 +50,10 @@ from parts.parallel_programs import (
     work,
 )
 from parts.timed_programs import timed
-from parts.tree_shapes import SHAPES, Steps, steps
+from parts.tree_shapes import SHAPES, Depths, Steps, steps
 
 Sizes = dict[str, list[int]]
-Depths = dict[tuple[str, int], Steps]  # by shape and number of bodies
-Errors = dict[tuple[Any, str], dict[str, float]]  # by chain and precision, then method
-PLAIN = ("denoc", "parallel", "denoc, refine=1", "parallel, refine=1")
-REFINED = ("denoc, refine=1", "parallel, refine=1")
+REFINED = PLAIN[2:]
 
 
 @dataclass(frozen=True)
@@ -66,6 +65,7 @@ class Config:
     turns: int
     seconds: float
     hard: int
+    hard_precisions: list[str]
     work: Sizes
     times: Sizes
     errors: Sizes
@@ -88,7 +88,7 @@ def run(config: Config, folder: Path) -> Report:
     found = measure(config)
     plot_depths(depths, folder / "depth.png")
     plot_times(found.seconds, folder / "times.png")
-    plot_errors(found, folder / "errors.png")
+    plot_errors(found.stored, found.hard, folder / "errors.png")
     start = "\n".join((__doc__ or "").splitlines()[2:])
     return Report(
         "log_depth",
@@ -119,7 +119,7 @@ def measure(config: Config) -> Measured:
         stored = {
             pair: compiling.submit(stored_errors, cases, *pair) for pair in pairs[::-1]
         }
-        parts = [(group, dtype) for group in groups for dtype in config.errors]
+        parts = [(group, dtype) for group in groups for dtype in config.hard_precisions]
         for part in compiling.map(lambda part: hard_errors(*part), parts):
             hard |= part
         return Measured(
@@ -149,7 +149,7 @@ def stored_errors(cases: list[dict], n: int, dtype: str) -> dict[str, float]:
     """The larger error of both states of a stored chain."""
     (case,) = (case for case in cases if case["model"]["nv"] == n)
     model, states = jd.from_dict(case["model"]), case["states"]
-    chains = [(model, *(np.array(x[k]) for k in ("q", "qd", "tau"))) for x in states]
+    chains = [(model, x["q"], x["qd"], x["tau"]) for x in states]
     exact = [x["qdd_fd"] for x in states] if dtype == "float64" else None
     found = errors(PLAIN, [rounded(chain, dtype) for chain in chains], exact)
     return {name: float(np.max(pair)) for name, pair in found.items()}
@@ -203,8 +203,8 @@ def verdict(depths: Depths) -> Verdict:
         f"chunk and {at.least} with chunk=1, against {at.sequential} one after the "
         f"other. More steps for each doubling from n = {sizes[-2]} to {n}, default "
         f"and chunk=1: {shown}. On chains with chunk=1 each doubling from n = "
-        f"{sizes[0]} on costs {rises.min():g} to {rises.max():g} steps. This counts "
-        "steps, not time.",
+        f"{sizes[0]} on costs {' or '.join(f'{x:g}' for x in np.unique(rises))} more. "
+        "Steps are counted here, not time.",
     )
 
 
@@ -258,66 +258,6 @@ def _errors(caption: str, first: str, names: Any, found: Errors) -> Table:
         for (chain, dtype), values in found.items()
     ]
     return Table(caption, [first, "precision", *names], rows)
-
-
-def plot_depths(depths: Depths, path: Path) -> None:
-    """Steps against n, a panel for each shape."""
-    figure = matplotlib.figure.Figure(figsize=(14, 3.6), layout="constrained")
-    sizes = sorted({n for _, n in depths})
-    panels = figure.subplots(1, len(SHAPES), sharey=True)
-    labels = {"denoc": "s-", "parallel": "o-", "parallel, chunk=1": "^-"}
-    for axes, shape in zip(panels, SHAPES, strict=True):
-        for k, (label, style) in enumerate(labels.items()):
-            values = [depths[shape, n][k] for n in sizes]
-            axes.loglog(sizes, values, style, label=label)
-        axes.set(title=shape, xlabel="bodies n")
-        axes.set_xscale("log", base=2)
-        axes.grid(alpha=0.3)
-    panels[0].set_ylabel("dependent steps")
-    panels[0].legend(fontsize="small")
-    figure.savefig(path, dpi=130)
-
-
-def plot_times(seconds: Found, path: Path) -> None:
-    """Microseconds against n, states in full lines and gradients in dashed ones."""
-    figure = matplotlib.figure.Figure(figsize=(7, 4.5), layout="constrained")
-    axes, methods = figure.subplots(), list(dict.fromkeys(name for name, _ in seconds))
-    plain = [name for name in methods if not name.startswith(GRADIENT)]
-    for name in methods:
-        sizes = sorted(n for other, n in seconds if other == name)
-        micro = [float(np.median(seconds[name, n])) * 1e6 for n in sizes]
-        style = "o--" if name.startswith(GRADIENT) else "o-"
-        color = f"C{plain.index(name.removeprefix(GRADIENT))}"
-        axes.loglog(sizes, micro, style, color=color, label=name)
-    axes.set(xlabel="joints n", ylabel="microseconds", title="one state, float64")
-    axes.set_xscale("log", base=2)
-    axes.legend(fontsize="small")
-    axes.grid(alpha=0.3)
-    figure.savefig(path, dpi=130)
-
-
-def plot_errors(found: Measured, path: Path) -> None:
-    """A row for each chain, a mark for each method, both precisions side by side."""
-    figure = matplotlib.figure.Figure(figsize=(12, 4.5), layout="constrained")
-    all_errors = {(f"phi/psi, n = {n}", d): x for (n, d), x in found.stored.items()}
-    all_errors |= found.hard
-    chains = list(dict.fromkeys(chain for chain, _ in all_errors))
-    dtypes = list(dict.fromkeys(dtype for _, dtype in all_errors))
-    panels = figure.subplots(1, len(dtypes), sharey=True, squeeze=False)[0]
-    for axes, dtype in zip(panels, dtypes, strict=True):
-        for name, mark in zip(PLAIN, "sox+", strict=True):
-            rows = [
-                (values[name], chains.index(chain))
-                for (chain, other), values in all_errors.items()
-                if other == dtype and name in values
-            ]
-            axes.plot(*zip(*rows, strict=True), mark, label=name, fillstyle="none")
-        axes.set(title=dtype, xlabel="relative error", xscale="log")
-        axes.grid(alpha=0.3)
-    panels[0].set_yticks(range(len(chains)), chains)
-    panels[0].invert_yaxis()
-    panels[-1].legend(fontsize="small")
-    figure.savefig(path, dpi=130)
 
 
 if __name__ == "__main__":

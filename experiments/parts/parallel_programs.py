@@ -22,7 +22,9 @@ METHODS = {
     "parallel, refine=1": {"method": "parallel", "refine": 1},
     "parallel, chunk=1": {"method": "parallel", "chunk": 1},
 }
+PLAIN = tuple(METHODS)[:4]
 GRADIENT = "gradient, "  # before the name of a method
+Errors = dict[tuple[Any, str], dict[str, float]]  # by chain and precision, then method
 
 
 class Compiled(NamedTuple):
@@ -81,25 +83,26 @@ def relative(found: Any, exact: Any) -> float:
 
 def rounded(chain: Chain, dtype: str) -> Chain:
     """The chain and its state with numbers of another precision."""
-    model, q, qd, tau = chain
-    return model.astype(dtype), *(np.asarray(x, dtype) for x in (q, qd, tau))
+    model, *state = chain
+    q, qd, tau = (np.asarray(x, dtype) for x in state)
+    return model.astype(dtype), q, qd, tau
 
 
 def alike(chains: dict[str, Chain]) -> list[dict[str, Chain]]:
     """The chains in groups with the same joints, which share the names of the first."""
     groups: dict[tuple[str, ...], dict[str, Chain]] = {}
-    for name, (model, *state) in chains.items():
+    for name, (model, q, qd, tau) in chains.items():
         group = groups.setdefault(model.joints, {})
         first = next(iter(group.values()))[0] if group else model
         leaves = jax.tree.leaves(model)
-        model = jax.tree.unflatten(jax.tree.structure(first), leaves)
-        group[name] = (model, *state)
+        renamed = jax.tree.unflatten(jax.tree.structure(first), leaves)
+        group[name] = renamed, q, qd, tau
     return list(groups.values())
 
 
 def sequential_work() -> Polynomial:
     """Multiplications and additions of denoc on phi/psi chains, exactly."""
-    found = operation_polynomials(function_of("denoc"), _unknown, range(6, 16, 2))
+    found = operation_polynomials(function_of("denoc"), _unknown, range(6, 14, 2))
     return found.M + found.A
 
 

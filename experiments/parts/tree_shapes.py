@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import jaxdyn as jd
+from jaxdyn.model import Topology
 
 CHUNK = 32  # what `forward_dynamics` takes by default
 
@@ -46,6 +47,9 @@ class Steps(NamedTuple):
     least: int  # in pieces of one joint
 
 
+Depths = dict[tuple[str, int], Steps]  # by shape and number of bodies
+
+
 def steps(shape: str, n: int) -> Steps:
     """The steps on a tree of n bodies, from its schedule."""
     topology = tree(SHAPES[shape](n)).topology
@@ -61,7 +65,7 @@ def tree(parents: Sequence[int]) -> jd.Model:
     return b.build()
 
 
-def _parallel(topology: jd.model.Topology, chunk: int) -> int:
+def _parallel(topology: Topology, chunk: int) -> int:
     """Two sums along the paths, then inward and outward through pieces and joins."""
     pieces = topology.contraction(chunk)
     sums = topology.jumps_in_blocks(min(chunk, 4)).depth

@@ -13,7 +13,6 @@ from jaxdyn.algorithms._configuration import (
 from jaxdyn.algorithms._configuration import turning_rate as turning_rate
 from jaxdyn.algorithms._configuration import unit_quaternions as unit_quaternions
 from jaxdyn.algorithms._constrained import recursive as recursive
-from jaxdyn.algorithms._contraction import SegmentFactor as SegmentFactor
 from jaxdyn.algorithms._contraction import parallel_forward as parallel_forward
 from jaxdyn.algorithms._coriolis import coriolis as coriolis
 from jaxdyn.algorithms._denoc import denoc as denoc
@@ -85,4 +84,5 @@ from jaxdyn.algorithms._saddle import (
     sequential_regularization as sequential_regularization,
 )
 from jaxdyn.algorithms._saddle import solve_saddle as solve_saddle
+from jaxdyn.algorithms._segment_factor import SegmentFactor as SegmentFactor
 from jaxdyn.algorithms._slopes import inverse_slopes as inverse_slopes

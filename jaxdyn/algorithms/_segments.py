@@ -11,6 +11,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
+from jaxdyn.spatial import ArticulatedInertia, Mat3, Vec3
+
 Array = Any
 
 
@@ -120,3 +122,21 @@ def outer(x: Array, y: Array) -> Array:
 def transpose(A: Array) -> Array:
     """The transposed matrix in each lane."""
     return A.swapaxes(0, 1)
+
+
+def vector(f: Vec3, n: Vec3) -> Any:
+    """Linear and angular parts as one vector [6, lanes]."""
+    return jnp.stack([f.x, f.y, f.z, n.x, n.y, n.z])
+
+
+def inertia_matrix(M: ArticulatedInertia) -> Any:
+    """The same map as a matrix [6, 6, lanes]."""
+    blocks = (M.A.mat(), M.B), (M.B.T, M.D.mat())
+    return jnp.concatenate(
+        [jnp.concatenate([_matrix(m) for m in row], axis=1) for row in blocks]
+    )
+
+
+def _matrix(m: Mat3) -> Any:
+    """[3, 3, lanes]."""
+    return jnp.stack([jnp.stack([c.x, c.y, c.z]) for c in (m.x, m.y, m.z)], axis=1)

@@ -111,6 +111,7 @@ def test_it_runs(config, tmp_path):
         work={"parallel": [8]},
         times={name: [8] for name in config.times},
         errors={"float32": [100]},
+        hard_precisions=["float32"],
     )
     report = log_depth.run(short, tmp_path)
     assert {p.name for p in tmp_path.iterdir()} == {x.file for x in report.figures}
