@@ -2,11 +2,13 @@
 
 import argparse
 import ast
+import gc
 import importlib.util
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -123,7 +125,8 @@ def reproduce(arguments: argparse.Namespace) -> int:
         bar.set_description(x.name)
         bar.write(f"\n{x.name}: {x.question}", sys.stdout)
         try:
-            lines = _run(x.name, run, results, arguments.force)
+            with _few_collections():
+                lines = _run(x.name, run, results, arguments.force)
         except Exception as error:
             failed.append(x.name)
             bar.write(_reason(x.name, error), sys.stderr)
@@ -133,6 +136,19 @@ def reproduce(arguments: argparse.Namespace) -> int:
     if failed:
         print(f"jaxdyn: failed: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0
+
+
+@contextmanager
+def _few_collections() -> Iterator[None]:
+    """Tracing makes many objects and few cycles: to look for them seldom saves time."""
+    usual = gc.get_threshold()
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 50)
+    try:
+        yield
+    finally:
+        gc.set_threshold(*usual)
+        gc.unfreeze()
 
 
 def _prepared(

@@ -6,27 +6,26 @@ import jax
 
 from jaxdyn.model import Model
 
-# the number of dependent steps from which the parallel method is chosen, for one state
-CPU_DEPTH = 4096  # measured, see docs/parallel.md
-GPU_DEPTH = 64  # an estimate: no GPU was at hand
-GPU_LANES = 65536  # bodies times states that fill a device, an estimate too
+# Estimates: no GPU was at hand. On a CPU see docs/parallel.md and benchmarks/depth.py.
+GPU_DEPTH = 64  # elementary steps from base to tip
+GPU_LANES = 65536  # bodies times states that keep a device busy
 
 
 def automatic(method: str, sequential: str, model: Model, *arrays: Any) -> str:
     """The method, or for "auto" the one that should take less time.
 
-    On a CPU "parallel" for one state of a tree that is at least `CPU_DEPTH` elementary
-    steps deep. On other devices for trees at least `GPU_DEPTH` steps deep, while bodies
-    times states are at most `GPU_LANES`. States are counted as far as they can be seen:
-    those of a `jax.vmap` around the call, not around a `jax.jit` around it.
+    On a CPU that is the sequential one: with two cores the parallel one took 1.1 to 1.8
+    times as long for one state of 256 to 4096 joints, and it takes longer in a batch.
+    On other devices it is "parallel" for trees at least `GPU_DEPTH` elementary steps
+    deep while bodies times states are at most `GPU_LANES`. States are counted as far
+    as they can be seen: those of a `jax.vmap` around the call, not around a `jax.jit`
+    around it.
     """
     if method != "auto":
         return method
-    states, depth = _states(*arrays), model.topology.depth
-    if jax.default_backend() == "cpu":
-        is_parallel = depth >= CPU_DEPTH and states == 1
-    else:
-        is_parallel = depth >= GPU_DEPTH and model.n * states <= GPU_LANES
+    is_deep = model.topology.depth >= GPU_DEPTH
+    has_room = model.n * _states(*arrays) <= GPU_LANES
+    is_parallel = jax.default_backend() != "cpu" and is_deep and has_room
     return "parallel" if is_parallel else sequential
 
 

@@ -107,9 +107,7 @@ def test_wrong_options_are_told(options, words):
 @pytest.mark.parametrize(
     "backend, n, states, expected",
     [
-        ("cpu", 100, 1, "denoc"),
-        ("cpu", auto.CPU_DEPTH, 1, "parallel"),
-        ("cpu", auto.CPU_DEPTH, 2, "denoc"),
+        ("cpu", auto.GPU_DEPTH, 1, "denoc"),
         ("gpu", auto.GPU_DEPTH - 1, 1, "denoc"),
         ("gpu", auto.GPU_DEPTH, 1, "parallel"),
         ("gpu", auto.GPU_DEPTH, auto.GPU_LANES, "denoc"),
@@ -119,8 +117,6 @@ def test_the_choice_looks_at_depth_states_and_device(
     backend, n, states, expected, monkeypatch
 ):
     monkeypatch.setattr(jax, "default_backend", lambda: backend)
-    monkeypatch.setattr(auto, "CPU_DEPTH", 128)
-    n = min(n, 128)
     model = jd.robots.chain(n)
     chosen = []
 
