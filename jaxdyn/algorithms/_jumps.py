@@ -92,9 +92,11 @@ def _rounds(jumps: Jumps, step: Any, nothing: Any, x: Any) -> Any:
 
 
 def _along_chain(jumps: Jumps, step: Any, nothing: Any, x: Any) -> Any:
-    """The same for a serial chain: one node after the other in short blocks, rounds
-    for their ends, and once more for all nodes. Less work, and slices of rows instead
-    of single columns: a quarter of the time."""
+    """The same for a serial chain, with less work and slices instead of gathers.
+
+    One node after the other in short blocks, rounds for the ends of these, and one
+    more step for all nodes.
+    """
     (rows, n), length = x.shape, jumps.block
     count = -(-n // length)
     fill = jnp.broadcast_to(nothing[:, None], (rows, count * length - n))
@@ -110,9 +112,9 @@ def _along_chain(jumps: Jumps, step: Any, nothing: Any, x: Any) -> Any:
         new = step(before, state[:, count:])
         return lax.dynamic_update_slice(state, new, (0, count)), None
 
-    ends, within = (
-        (blocks[0], blocks) if length == 1 else lax.scan(walk, nothing, blocks)
-    )
+    ends, within = blocks[0], blocks
+    if length > 1:
+        ends, within = lax.scan(walk, nothing, blocks)
     start = jnp.concatenate([nothing, ends], axis=1)
     ends = lax.scan(jump, start, count - (1 << np.arange(jumps.rounds)))[0]
     if length == 1:
