@@ -1,0 +1,1 @@
+"""From measured data to a physical model with error bars."""
