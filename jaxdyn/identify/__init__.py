@@ -1,3 +1,29 @@
 """From measured data to a physical model with error bars."""
 
+from jaxdyn.identify._base import BaseParameters as BaseParameters
+from jaxdyn.identify._base import base_parameters as base_parameters
+from jaxdyn.identify._choice import Parameters as Parameters
+from jaxdyn.identify._choice import choose as choose
+from jaxdyn.identify._choice import definite as definite
+from jaxdyn.identify._consistent import Consistent as Consistent
+from jaxdyn.identify._consistent import consistent as consistent
+from jaxdyn.identify._costs import Cost as Cost
+from jaxdyn.identify._costs import effort as effort
+from jaxdyn.identify._costs import reach as reach
+from jaxdyn.identify._costs import track as track
 from jaxdyn.identify._filters import filtered as filtered
+from jaxdyn.identify._fit import Fit as Fit
+from jaxdyn.identify._fit import fit as fit
+from jaxdyn.identify._linear import LinearFit as LinearFit
+from jaxdyn.identify._linear import least_squares as least_squares
+from jaxdyn.identify._policies import OptimizedPolicy as OptimizedPolicy
+from jaxdyn.identify._policies import optimize_policy as optimize_policy
+from jaxdyn.identify._priors import Gaussian as Gaussian
+from jaxdyn.identify._priors import Geodesic as Geodesic
+from jaxdyn.identify._residuals import Acceleration as Acceleration
+from jaxdyn.identify._residuals import Torque as Torque
+from jaxdyn.identify._simulated import Simulated as Simulated
+from jaxdyn.identify._solvers import LevenbergMarquardt as LevenbergMarquardt
+from jaxdyn.identify._solvers import Optax as Optax
+from jaxdyn.identify._torques import OptimizedTorques as OptimizedTorques
+from jaxdyn.identify._torques import optimize_torques as optimize_torques

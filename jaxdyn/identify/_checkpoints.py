@@ -1,0 +1,106 @@
+"""States of long searches on disk: complete or not there at all."""
+
+import hashlib
+import json
+import os
+import shutil
+from pathlib import Path
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+
+_KEPT = 2  # the last one, and one more
+
+
+class Checkpoints:
+    """A folder with the last states of one search, by orbax.
+
+    Attributes:
+        folder: where they are; it is made if it is not there.
+        problem: a digest of what is searched, so that no other search goes on here.
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], problem: str) -> None:
+        import orbax.checkpoint as ocp  # it takes a second, which few need
+
+        self.folder = Path(folder).resolve()
+        self.problem = problem
+        self._args = ocp.args
+        self._check()
+        options = ocp.CheckpointManagerOptions(
+            max_to_keep=_KEPT, enable_async_checkpointing=False
+        )
+        self._manager = ocp.CheckpointManager(self.folder / "states", options=options)
+
+    def _check(self) -> None:
+        """Whether the folder is new, or belongs to this search.
+
+        Raises:
+            ValueError: it has something else.
+        """
+        note = self.folder / "problem.json"
+        if note.exists():
+            if json.loads(note.read_text(encoding="utf-8")) != self.problem:
+                raise ValueError(
+                    f"checkpoint: {self.folder} has the states of another fit: choose "
+                    "another folder, or remove it."
+                )
+            return
+        if self.folder.exists() and any(self.folder.iterdir()):
+            raise ValueError(
+                f"checkpoint: {self.folder} is not empty and has no states of a fit: "
+                "choose another folder."
+            )
+        self.folder.mkdir(parents=True, exist_ok=True)
+        draft = note.with_suffix(".new")
+        draft.write_text(json.dumps(self.problem), encoding="utf-8")
+        draft.replace(note)
+
+    def load(self, state: Any) -> Any:
+        """The last state that was saved, of the same structure; or the given one."""
+        last = self._manager.latest_step()
+        if last is None:
+            return state
+        arrays, rest = eqx.partition(state, eqx.is_array)
+        leaves, structure = jax.tree.flatten(arrays)
+        kind = self._args.StandardRestore(_named(leaves))
+        saved = self._manager.restore(last, args=kind)
+        found = [jnp.asarray(saved.get(str(k), x)) for k, x in enumerate(leaves)]
+        return eqx.combine(jax.tree.unflatten(structure, found), rest)
+
+    def save(self, step: int, state: Any) -> None:
+        """Saves the arrays of a state; older ones are removed when it is complete."""
+        leaves = jax.tree.leaves(eqx.filter(state, eqx.is_array))
+        kind = self._args.StandardSave(_named(leaves))
+        self._manager.save(step, args=kind, force=True)
+        self._manager.wait_until_finished()
+
+    def close(self) -> None:
+        """Ends the work with the folder."""
+        self._manager.close()
+
+    def remove(self) -> None:
+        """Removes the folder."""
+        self.close()
+        shutil.rmtree(self.folder)
+
+
+def _named(leaves: list[Any]) -> dict[str, np.ndarray]:
+    """Arrays by number; orbax takes none without entries."""
+    return {str(k): np.asarray(x) for k, x in enumerate(leaves) if np.size(x)}
+
+
+def digest(*parts: Any) -> str:
+    """A number for the arrays and the texts in some pytrees, the same in every run."""
+    sum_ = hashlib.sha256()
+    for leaf in jax.tree.leaves(parts):
+        if eqx.is_array_like(leaf):
+            array = np.asarray(leaf)
+            sum_.update(f"{array.dtype}{array.shape}".encode())
+            sum_.update(array.tobytes())
+        elif isinstance(leaf, str):
+            sum_.update(leaf.encode())
+    return sum_.hexdigest()

@@ -1,0 +1,255 @@
+"""Which parameters of a model are fitted, by name."""
+
+from collections.abc import Mapping, Sequence
+from itertools import groupby
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxdyn.identify._blocks import Block, block
+from jaxdyn.identify._coordinates import second_moments, upper_factor
+from jaxdyn.identify._elements import (
+    Element,
+    Path,
+    elements,
+    leaf_of,
+    matching,
+    with_leaf,
+)
+from jaxdyn.model import Inertial, Model
+
+
+class Tie(eqx.Module):
+    """Entries of a leaf that follow others, with their sign."""
+
+    sign: Float[Array, " entries"]
+    leaf: Path = eqx.field(static=True)
+    source: tuple[int, ...] = eqx.field(static=True)
+    target: tuple[int, ...] = eqx.field(static=True)
+
+    def put(self, model: Model) -> Model:
+        """The model in which the entries follow."""
+        leaf = leaf_of(model, self.leaf)
+        flat = leaf.ravel()
+        flat = flat.at[np.array(self.target)].set(
+            flat[np.array(self.source)] * self.sign
+        )
+        return with_leaf(model, self.leaf, flat.reshape(leaf.shape))
+
+
+class Parameters(eqx.Module):
+    """Parameters of a model that are to be fitted; made by `choose`.
+
+    Attributes:
+        nominal: the model as it was given.
+        theta: the coordinates where a search starts; zero is the nominal model.
+        chosen: the elements that were chosen, in the order of the coordinates.
+    """
+
+    nominal: Model
+    theta: Float[Array, " k"]
+    blocks: tuple[Block, ...]
+    ties: tuple[Tie, ...]
+    chosen: tuple[Element, ...] = eqx.field(static=True)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the physical numbers in `values`."""
+        return tuple(name for x in self.chosen for name in x.value_names)
+
+    def parts(self, theta: Float[Array, " k"]) -> list[Float[Array, "rows _"]]:
+        """The coordinates of each block, a row for each of its elements."""
+        if jnp.shape(theta) != self.theta.shape:
+            raise ValueError(
+                f"theta has shape {jnp.shape(theta)}, expected {self.theta.shape}, the "
+                "coordinates of the chosen parameters."
+            )
+        ends = np.cumsum([len(x.at) * x.width for x in self.blocks])
+        pieces = jnp.split(jnp.asarray(theta), ends[:-1])
+        pairs = zip(pieces, self.blocks, strict=True)
+        return [piece.reshape(len(x.at), x.width) for piece, x in pairs]
+
+    def model(self, theta: Float[Array, " k"]) -> Model:
+        """The model with these coordinates: physically possible for any numbers."""
+        model = self.nominal
+        for made, part in zip(self.blocks, self.parts(theta), strict=True):
+            model = made.put(model, part)
+        for tie in self.ties:
+            model = tie.put(model)
+        return model
+
+    def values(self, theta: Float[Array, " k"]) -> Float[Array, " values"]:
+        """The physical numbers, named by `names`; rotations as vectors from nominal."""
+        model = self.model(theta)
+        pairs = zip(self.blocks, self.parts(theta), strict=True)
+        return jnp.concatenate([made.values(model, part) for made, part in pairs])
+
+    def __repr__(self) -> str:
+        names = ", ".join(x.name for x in self.chosen)
+        return f"Parameters of model {self.nominal.name!r}: {names}"
+
+
+def choose(
+    model: Model,
+    patterns: str | Sequence[str],
+    *,
+    without: str | Sequence[str] = (),
+    tied: Sequence[Sequence[str]] = (),
+    mirrored: Sequence[tuple[str, str, str]] = (),
+    start: Mapping[str, float] | None = None,
+) -> Parameters:
+    """The parameters of a model that fit these names, with * and ? as wild cards.
+
+    Names are those of bodies, joints, frames and loops with a leaf: "link3.mass",
+    "link3.inertial" (mass, centre and inertia together), "*.friction", "tool.p_x",
+    "gravity". What is fitted is described by coordinates in which every number is
+    possible: log-Cholesky coordinates of pseudo-inertias, [Rucker], seen from the
+    nominal body; logarithms of what is positive; rotation vectors.
+
+    Args:
+        without: patterns of what is left out.
+        tied: names that have one value, as ("left.mass", "right.mass"): the first is
+            fitted and the others follow.
+        mirrored: triples of a name, another that follows as its image in a mirror, and
+            the mirror's normal: ("left.inertial", "right.inertial", "y").
+        start: numbers where the search for single parameters starts, by pattern; by
+            default those of the model, and 0.1 for a positive one that is zero there.
+
+    Raises:
+        ValueError: a pattern fits nothing, a body has no definite inertia, or a tie
+            joins things of different kinds.
+    """
+    known = elements(model)
+    chosen = matching(known, "patterns", patterns)
+    left_out = matching(known, "without", without) if without else []
+    whole = {x.at for x in chosen if x.kind == "body" and x not in left_out}
+    parts: dict[Path, int] = {("mass",): 1, ("com",): 3, ("inertia",): 1}
+
+    def is_inside(x: Element) -> bool:  # a part of a body that is chosen as a whole
+        return x.leaf in parts and x.at // parts[x.leaf] in whole
+
+    chosen = [x for x in chosen if x not in left_out and not is_inside(x)]
+    followers, ties = _ties(known, chosen, tied, mirrored, model)
+    chosen = [x for x in chosen if x not in followers]
+    if not chosen:
+        raise ValueError(f"patterns {patterns!r} without {without!r} leave nothing.")
+    starts = _starts(chosen, start or {})
+    grouped = sorted(chosen, key=lambda x: (x.kind, str(x.leaf)))
+    groups = [list(x) for _, x in groupby(grouped, lambda x: (x.kind, x.leaf))]
+    made = [block(model, group, starts) for group in groups]
+    theta = np.concatenate([first.ravel() for _, first in made])
+    return Parameters(
+        nominal=model,
+        theta=jnp.asarray(theta, model.dtype),
+        blocks=tuple(x for x, _ in made),
+        ties=ties,
+        chosen=tuple(x for group in groups for x in group),
+    )
+
+
+def _starts(chosen: list[Element], start: Mapping[str, float]) -> dict[str, float]:
+    """The start of each element; a later pattern wins."""
+    fits = {p: matching(chosen, "start", p) for p in start}
+    return {x.name: float(start[p]) for p, found in fits.items() for x in found}
+
+
+def _ties(
+    known: list[Element],
+    chosen: list[Element],
+    tied: Sequence[Sequence[str]],
+    mirrored: Sequence[tuple[str, str, str]],
+    model: Model,
+) -> tuple[set[Element], tuple[Tie, ...]]:
+    """The elements that follow others, and how."""
+    pairs = [(names[0], other, None) for names in tied for other in names[1:]]
+    pairs += [(a, b, normal) for a, b, normal in mirrored]
+    followers: set[Element] = set()
+    entries: dict[Path, list[tuple[int, int, float]]] = {}
+    for first, other, normal in pairs:
+        what = "tied" if normal is None else "mirrored"
+        sources, targets = (matching(known, what, x) for x in (first, other))
+        _check_tie(what, first, other, sources, targets, chosen)
+        followers.update(targets)
+        for a, b in zip(sources, targets, strict=True):
+            signs = [1.0] * len(a.entries) if normal is None else _signs(a, normal)
+            for (leaf, i), (_, j), sign in zip(
+                a.entries, b.entries, signs, strict=True
+            ):
+                entries.setdefault(leaf, []).append((i, j, sign))
+    made = []
+    for leaf, rows in entries.items():
+        source, target, sign = zip(*rows, strict=True)
+        made.append(Tie(jnp.asarray(sign, model.dtype), leaf, source, target))
+    return followers, tuple(made)
+
+
+def _check_tie(
+    what: str,
+    first: str,
+    other: str,
+    sources: list[Element],
+    targets: list[Element],
+    chosen: list[Element],
+) -> None:
+    kinds = [[(x.kind, x.leaf) for x in some] for some in (sources, targets)]
+    if kinds[0] != kinds[1] or set(sources) & set(targets):
+        raise ValueError(
+            f"{what}: {first!r} and {other!r} name {len(sources)} and {len(targets)} "
+            "parameters, expected as many of the same kinds."
+        )
+    for x in sources:
+        if x not in chosen:
+            raise ValueError(
+                f"{what}: {x.name} is not among the chosen parameters: add it to "
+                "patterns, or name one that is there first."
+            )
+
+
+def _signs(element: Element, normal: str) -> list[float]:
+    """The signs of the entries of an element's image in a mirror."""
+    if normal not in ("x", "y", "z") or element.kind == "axis":
+        raise ValueError(
+            f"mirrored: {element.name} with the normal {normal!r}, expected 'x', 'y' "
+            "or 'z', and no axis."
+        )
+    s = np.where(np.arange(3) == "xyz".index(normal), -1.0, 1.0)
+    matrix = np.outer(s, s).ravel()
+    if element.kind == "body":
+        return [1.0, *s, *matrix]
+    if element.kind in ("inertia", "rotation"):
+        return list(matrix)
+    is_vector = element.kind == "free" and element.name.endswith(("_x", "_y", "_z"))
+    return [s["xyz".index(element.name[-1])] if is_vector else 1.0]
+
+
+def definite(
+    model: Model, *, mass: float | None = None, radius: float | None = None
+) -> Model:
+    """The model with a small ball added to each body that has no definite inertia.
+
+    Bodies without mass, points, rods and discs then have log-Cholesky coordinates.
+
+    Args:
+        mass, radius: of the ball, at the centre of the body; by default a thousandth of
+            the mean mass of the bodies, and a tenth of the mean distance of joints.
+    """
+    leaves = (model.mass, model.com, model.inertia)
+    bodies = [
+        Inertial(float(m), c, I)
+        for m, c, I in zip(*(np.asarray(x, float) for x in leaves), strict=True)
+    ]
+    weight = mass or 1e-3 * (np.mean([x.mass for x in bodies]) or 1.0)
+    lengths = np.linalg.norm(np.asarray(model.p, float), axis=1)
+    moment = weight * (radius or 0.1 * (lengths.mean() or 1.0)) ** 2 / 5
+    for i, body in enumerate(bodies):
+        moments = np.asarray(second_moments(jnp.asarray(body.inertia)))
+        if body.mass > 0 and upper_factor(moments) is not None:
+            continue
+        # an inertia that no body has, such as that of a hub, needs a larger ball
+        more = max(moment, moment - 2 * np.linalg.eigvalsh(moments)[0])
+        bodies[i] = body + Inertial(weight, body.com, 2 * more * np.eye(3))
+    new = zip(*((x.mass, x.com, x.inertia) for x in bodies), strict=True)
+    arrays = [jnp.asarray(np.array(x), model.dtype) for x in new]
+    return eqx.tree_at(lambda m: (m.mass, m.com, m.inertia), model, arrays)

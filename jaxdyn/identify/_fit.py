@@ -1,0 +1,236 @@
+"""Fitting a model to data."""
+
+import dataclasses
+import os
+import sys
+from collections.abc import Sequence
+from typing import Any
+
+import equinox as eqx
+import jax.numpy as jnp
+import numpy as np
+import scipy.stats
+from jaxtyping import Array, Float
+from tqdm import tqdm
+
+from jaxdyn.identify._checkpoints import Checkpoints, digest
+from jaxdyn.identify._choice import Parameters
+from jaxdyn.identify._priors import Prior
+from jaxdyn.identify._problem import Problem, Residual, held_out, split
+from jaxdyn.identify._solvers import Found, LevenbergMarquardt, Optax
+from jaxdyn.identify._uncertainty import Uncertainty, uncertainty
+from jaxdyn.model import Model
+
+
+class Fit(eqx.Module):
+    """A fitted model, and how sure it is.
+
+    Attributes:
+        parameters: what was fitted.
+        theta: their coordinates; `more` is what else the residual left open.
+        model: the model with them.
+        values: the physical numbers, named by `names`.
+        rms, validation_rms: the size of the residuals that were fitted, and of those of
+            held-out rows (NaN if none were held out), in standard deviations.
+        losses, validations: the course of the search.
+        uncertainty: covariance, degrees of freedom, and which values the data tell.
+        message: how the search ended; `converged`: whether it did well.
+    """
+
+    parameters: Parameters
+    theta: Float[Array, " k"]
+    more: Any
+    model: Model
+    values: Float[Array, " values"]
+    rms: float = eqx.field(static=True)
+    validation_rms: float = eqx.field(static=True)
+    losses: Float[np.ndarray, " steps"]
+    validations: Float[np.ndarray, " looks"]
+    uncertainty: Uncertainty
+    message: str = eqx.field(static=True)
+    converged: bool = eqx.field(static=True)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The names of the values."""
+        return self.parameters.names
+
+    @property
+    def residuals(self) -> Float[np.ndarray, "rows m"]:
+        """The residuals of the rows that were fitted, in standard deviations."""
+        return self.uncertainty.residuals
+
+    @property
+    def covariance(self) -> Float[np.ndarray, "values values"]:
+        """The covariance of the values."""
+        return self.uncertainty.covariance
+
+    @property
+    def std(self) -> Float[np.ndarray, " values"]:
+        """The standard deviations of the values, infinite where data tell nothing."""
+        return np.sqrt(np.diagonal(self.covariance))
+
+    @property
+    def unknown(self) -> tuple[str, ...]:
+        """The names of the values that the data do not tell."""
+        pairs = zip(self.names, self.uncertainty.known, strict=True)
+        return tuple(name for name, known in pairs if not known)
+
+    def interval(
+        self, level: float = 0.95
+    ) -> tuple[Float[np.ndarray, " values"], Float[np.ndarray, " values"]]:
+        """The ends of intervals that hold the true values with this probability."""
+        if not 0 < level < 1:
+            raise ValueError(f"level is {level}, expected a number between 0 and 1.")
+        t = scipy.stats.t.ppf((1 + level) / 2, self.uncertainty.freedom)
+        values = np.asarray(self.values, float)
+        return values - t * self.std, values + t * self.std
+
+    def correlated(self, least: float = 0.95) -> list[tuple[str, str, float]]:
+        """Pairs of values that the data hardly tell apart, and their correlation."""
+        known = np.flatnonzero(self.uncertainty.known & (self.std > 0))
+        std = self.std[known]
+        matrix = self.covariance[np.ix_(known, known)] / np.outer(std, std)
+        found = np.argwhere(np.triu(np.abs(matrix) >= least, 1))
+        pairs = [
+            (self.names[known[i]], self.names[known[j]], float(matrix[i, j]))
+            for i, j in found
+        ]
+        return sorted(pairs, key=lambda pair: -abs(pair[2]))
+
+    def table(self, level: float = 0.95) -> str:
+        """Names, nominal and fitted values, standard deviations and intervals."""
+        nominal = self.parameters.values(jnp.zeros_like(self.theta))
+        low, high = self.interval(level)
+        columns = zip(
+            self.names, nominal, self.values, self.std, low, high, strict=True
+        )
+        rows = [["", "nominal", "fitted", "std", f"{level:.0%} interval", ""]]
+        for name, *numbers in columns:
+            known = np.isfinite(numbers[2])
+            cells = [f"{x:.5g}" for x in numbers]
+            rows.append(
+                [name, *cells[:2], *(cells[2:] if known else ["not told", "", ""])]
+            )
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [
+            "  ".join(x.ljust(w) for x, w in zip(row, widths, strict=True)).rstrip()
+            for row in rows
+        ]
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        held = (
+            ""
+            if np.isnan(self.validation_rms)
+            else f", held out {self.validation_rms:.4g}"
+        )
+        return (
+            f"Fit of {len(self.names)} values of model {self.model.name!r}: "
+            f"{self.message} Residuals {self.rms:.4g}{held} standard deviations.\n"
+            f"{self.table()}"
+        )
+
+
+def fit(
+    parameters: Parameters,
+    residual: Residual,
+    data: Any,
+    *,
+    solver: LevenbergMarquardt | Optax | None = None,
+    priors: Prior | Sequence[Prior] = (),
+    validation: float = 0.2,
+    lags: int = 0,
+    checkpoint: str | os.PathLike[str] | None = None,
+    progress: bool = False,
+    throw: bool = True,
+) -> Fit:
+    r"""The parameters with which a model fits data, physically possible at every step.
+
+    $$\min_\theta \sum_i \|r_i(\theta)\|^2 + \sum_j \|p_j(\theta)\|^2$$
+
+    with the residuals r of the rows of the data and those of the priors, all in
+    standard deviations.
+
+    Args:
+        parameters: of `choose`.
+        residual: `Torque`, `Acceleration` or `Simulated`.
+        data: a `Log`.
+        solver: `LevenbergMarquardt()` by default, or `Optax(optimizer)`.
+        priors: `Gaussian`, `Geodesic`.
+        validation: the share of the rows, the last ones, that is held out.
+        lags: rows over which noise may be correlated; intervals then allow for it.
+        checkpoint: a folder for states of the search: a fit that was killed goes on
+            from the last one and ends as if it had not been. It is removed at the end.
+        progress: whether a bar is shown.
+        throw: whether a loss that is not finite raises.
+
+    Raises:
+        ValueError: data do not fit the model or the residual, or the folder has the
+            states of another fit.
+        RuntimeError: the loss is not finite.
+    """
+    solver = LevenbergMarquardt() if solver is None else solver
+    priors = (priors,) if not isinstance(priors, Sequence) else tuple(priors)
+    rows, held = split(residual.rows(parameters.nominal, data), validation)
+    residual = _in_mode(residual, solver.forward)
+    problem = Problem(parameters, residual, priors, rows)
+    saved = _checkpoints(checkpoint, problem, solver)
+    steps = tqdm(total=solver.steps, disable=not progress, unit="step", file=sys.stderr)
+
+    def tell(count: int, loss: float) -> None:
+        steps.update(count)
+        steps.set_postfix_str(f"loss {loss:.4g}")
+
+    try:
+        found = solver(problem, held, saved, tell)
+    finally:
+        steps.close()
+        if saved is not None:
+            saved.close()
+    if found.failed and throw:
+        raise RuntimeError(f"fit: {found.message} throw=False returns what was found.")
+    result = _result(problem, held, found, lags)
+    if saved is not None:
+        saved.remove()
+    return result
+
+
+def _result(problem: Problem, held: Any, found: Found, lags: int) -> Fit:
+    x, parameters = found.x, problem.parameters
+    ahead = eqx.tree_at(lambda p: p.residual, problem, _in_mode(problem.residual, True))
+    sure = uncertainty(ahead, x, lags)
+    apart = np.nan if held is None else float(held_out(ahead, x, held))
+    return Fit(
+        parameters=parameters,
+        theta=x.theta,
+        more=x.more,
+        model=parameters.model(x.theta),
+        values=parameters.values(x.theta),
+        rms=float(np.sqrt((sure.residuals**2).mean())),
+        validation_rms=apart,
+        losses=found.losses,
+        validations=found.validations,
+        uncertainty=sure,
+        message=found.message,
+        converged=found.converged,
+    )
+
+
+def _in_mode(residual: Residual, forward: bool) -> Residual:
+    """The residual with derivatives in forward or reverse mode, if it must choose."""
+    if not hasattr(residual, "forward"):
+        return residual
+    return dataclasses.replace(residual, forward=forward)
+
+
+def _checkpoints(
+    folder: str | os.PathLike[str] | None, problem: Problem, solver: Any
+) -> Checkpoints | None:
+    if folder is None:
+        return None
+    counts = [getattr(solver, k) for k in ("steps", "every")]
+    counts += [getattr(solver, k, None) for k in ("batch", "patience", "seed")]
+    names = list(problem.parameters.names)
+    kind = type(solver).__name__
+    return Checkpoints(folder, digest(problem, names, kind, [x or 0 for x in counts]))

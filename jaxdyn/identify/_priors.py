@@ -1,0 +1,89 @@
+"""What is known of parameters before any data."""
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxdyn.identify._choice import Parameters
+from jaxdyn.identify._coordinates import geodesic_step
+from jaxdyn.identify._elements import fits_pattern, is_named, matching
+
+
+class Gaussian(eqx.Module):
+    """Values that are believed to lie near a mean, within a standard deviation.
+
+    Attributes:
+        pattern: of names of elements or values, such as "*.mass" or "link2.com_x".
+        std: the standard deviation in the units of the value, or a share of its nominal
+            value if `relative`.
+        mean: by default the nominal value.
+    """
+
+    pattern: str = eqx.field(static=True)
+    std: float
+    mean: float | None = None
+    relative: bool = eqx.field(static=True, default=False)
+
+    def residual(
+        self, parameters: Parameters, theta: Float[Array, " k"]
+    ) -> Float[Array, " _"]:
+        """The distances from the mean over the standard deviation."""
+        at = np.array(_places(parameters, self.pattern))
+        nominal = parameters.values(jnp.zeros_like(theta))[at]
+        mean = nominal if self.mean is None else jnp.full_like(nominal, self.mean)
+        std = jnp.abs(nominal) * self.std if self.relative else self.std
+        return (parameters.values(theta)[at] - mean) / std
+
+
+class Geodesic(eqx.Module):
+    """Bodies that are believed to be like the nominal ones.
+
+    The distance of two bodies is that of their pseudo-inertias, [Lee]: it is the same
+    in all frames and units, and infinite for what no body can be. A distance of 1 is a
+    change of all masses by a factor of 2, about.
+
+    Attributes:
+        pattern: of elements that are bodies, such as "*.inertial".
+        std: the distance that is expected.
+    """
+
+    pattern: str = eqx.field(static=True, default="*.inertial")
+    std: float = 1.0
+
+    def residual(
+        self, parameters: Parameters, theta: Float[Array, " k"]
+    ) -> Float[Array, " _"]:
+        """Ten numbers for each body, whose squares add up to the squared distance."""
+        chosen = matching(parameters.chosen, "prior", self.pattern)
+        wrong = [x.name for x in chosen if x.kind != "body"]
+        if wrong:
+            raise ValueError(
+                f"prior: {wrong[0]} has no geodesic distance, expected names that end "
+                "with .inertial: use Gaussian."
+            )
+        at = {x.at for x in chosen}
+        pairs = zip(parameters.blocks, parameters.parts(theta), strict=True)
+        (bodies,) = [(x, part) for x, part in pairs if x.kind == "body"]
+        rows = np.array([k for k, i in enumerate(bodies[0].at) if i in at])
+        return jax.vmap(geodesic_step)(bodies[1][rows]).ravel() / self.std
+
+
+Prior = Gaussian | Geodesic
+
+
+def _places(parameters: Parameters, pattern: str) -> list[int]:
+    """Where the values stand that a pattern names, by element or by themselves."""
+    names = [(x, name) for x in parameters.chosen for name in x.value_names]
+    plain = [
+        k
+        for k, (x, name) in enumerate(names)
+        if fits_pattern(x, pattern) or is_named(name, pattern)
+    ]
+    if not plain:
+        raise ValueError(
+            f"prior: {pattern!r} fits none of the chosen parameters: "
+            f"{', '.join(parameters.names)}."
+        )
+    return plain

@@ -1,0 +1,276 @@
+"""How the least squares of a fit are found: by optax, or by Levenberg and Marquardt."""
+
+from collections.abc import Callable
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import optimistix
+from jaxtyping import Float
+
+from jaxdyn.identify._checkpoints import Checkpoints
+from jaxdyn.identify._problem import Problem, Unknowns, size_of
+
+Progress = Callable[[int, float], None]  # steps so far, loss
+
+
+class Found(eqx.Module):
+    """What a search found.
+
+    Attributes:
+        x: the unknowns.
+        losses: at the start of each step.
+        validations: the size of held-out residuals at looks between steps, if any.
+        message: how it ended, in words.
+        converged: whether there was nothing more to gain.
+        failed: whether something was not finite.
+    """
+
+    x: Unknowns
+    losses: Float[np.ndarray, " steps"]
+    validations: Float[np.ndarray, " looks"]
+    message: str = eqx.field(static=True)
+    converged: bool = eqx.field(static=True)
+    failed: bool = eqx.field(static=True)
+
+
+class LevenbergMarquardt(eqx.Module):
+    """Damped Gauss-Newton steps with exact Jacobians, by optimistix, on all rows.
+
+    The tool of choice for up to some hundred parameters.
+
+    Attributes:
+        rtol, atol: of coordinates and residuals; by default 1e-10 (float32: 1e-4).
+        steps: at most.
+        every: steps between checkpoints.
+    """
+
+    rtol: float | None = eqx.field(static=True, default=None)
+    atol: float | None = eqx.field(static=True, default=None)
+    steps: int = eqx.field(static=True, default=200)
+    every: int = eqx.field(static=True, default=10)
+
+    forward = True  # Jacobians are made column by column
+
+    def __call__(
+        self, problem: Problem, held: Any, saved: Checkpoints | None, tell: Progress
+    ) -> Found:
+        """The least squares of the problem."""
+        x = problem.start()
+        is_double = x.theta.dtype == jnp.float64
+        usual = 1e-10 if is_double else 1e-4
+        solver = optimistix.LevenbergMarquardt(self.rtol or usual, self.atol or usual)
+        state = _Climb.start(solver, problem, x, self.steps)
+        state = state if saved is None else saved.load(state)
+        while True:
+            k, is_over = int(state.k), bool(state.is_over)
+            if k and saved is not None and (k % self.every == 0 or is_over):
+                saved.save(k, state)
+            if is_over or k >= self.steps:
+                break
+            state = _climbed(solver, problem, state)
+            tell(1, float(state.losses[k]))
+        k = int(state.k)
+        failed = not np.isfinite(state.losses[max(k - 1, 0)])
+        return Found(
+            x=state.x,
+            losses=np.asarray(state.losses[:k]),
+            validations=np.zeros(0, x.theta.dtype),
+            message=_ending(failed, bool(state.is_over), k),
+            converged=bool(state.is_over) and not failed,
+            failed=failed,
+        )
+
+
+class _Climb(eqx.Module):
+    """What a step of Levenberg and Marquardt hands to the next."""
+
+    x: Unknowns
+    state: Any
+    k: Any
+    is_over: Any
+    losses: Any
+
+    @staticmethod
+    def start(solver: Any, problem: Problem, x: Unknowns, steps: int) -> "_Climb":
+        function = _vector(problem)
+        struct = jax.eval_shape(lambda: function(x, None)[0])
+        state = solver.init(function, x, None, {}, struct, None, frozenset())
+        losses = jnp.full(steps, jnp.nan, x.theta.dtype)
+        return _Climb(x, state, jnp.asarray(0), jnp.asarray(False), losses)
+
+
+def _vector(problem: Problem) -> Callable:
+    return lambda x, _: (problem.vector(x), None)
+
+
+@eqx.filter_jit
+def _climbed(solver: Any, problem: Problem, at: _Climb) -> _Climb:
+    function, tags = _vector(problem), frozenset()
+    x, state, _ = solver.step(function, at.x, None, {}, at.state, tags)
+    is_over, _ = solver.terminate(function, x, None, {}, state, tags)
+    squares = (state.f_info.residual**2).sum() / (2 * problem.count)
+    # the first residual is of the start: if that is not finite there is no way on
+    is_over = is_over | ~jnp.isfinite(squares)
+    return _Climb(x, state, at.k + 1, is_over, at.losses.at[at.k].set(squares))
+
+
+class Optax(eqx.Module):
+    """Steps of any optax optimiser along gradients by reverse mode.
+
+    Attributes:
+        optimizer: of optax, with its schedule.
+        steps: how many.
+        batch: rows in a step, drawn without repetition; None for all.
+        every: steps between looks at held-out rows and checkpoints.
+        patience: looks without a better one after which the search ends, with the best
+            one as its result; None to take all steps and return the last.
+        seed: of the batches.
+    """
+
+    optimizer: optax.GradientTransformation
+    steps: int = eqx.field(static=True, default=1000)
+    batch: int | None = eqx.field(static=True, default=None)
+    every: int = eqx.field(static=True, default=50)
+    patience: int | None = eqx.field(static=True, default=None)
+    seed: int = eqx.field(static=True, default=0)
+
+    forward = False
+
+    def __call__(
+        self, problem: Problem, held: Any, saved: Checkpoints | None, tell: Progress
+    ) -> Found:
+        """The least loss of the problem.
+
+        Raises:
+            ValueError: batches are larger than the data, or there is nothing to be
+                patient about.
+        """
+        self._check(problem, held)
+        state = _Walk.start(self, problem.start())
+        state = state if saved is None else saved.load(state)
+        while not state.is_over(self):
+            before = int(state.k)
+            state = _walked(self, problem, held, state)
+            if saved is not None:
+                saved.save(int(state.k), state)
+            tell(int(state.k) - before, float(state.losses[int(state.k) - 1]))
+        k, looks = int(state.k), 0 if held is None else int(state.looks)
+        failed = not np.isfinite(state.losses[k - 1])
+        settled = self.patience is not None and int(state.since) >= self.patience
+        return Found(
+            x=state.x if self.patience is None else state.best,
+            losses=np.asarray(state.losses[:k]),
+            validations=np.asarray(state.validations[:looks]),
+            message=_ending(failed, settled, k),
+            converged=settled and not failed,
+            failed=failed,
+        )
+
+    def _check(self, problem: Problem, held: Any) -> None:
+        if self.batch is not None and not 1 <= self.batch <= problem.count:
+            raise ValueError(
+                f"batch is {self.batch}, expected 1 to {problem.count}, the rows that "
+                "are fitted."
+            )
+        if self.patience is not None and held is None:
+            raise ValueError(
+                "patience needs held-out rows: give validation a larger share."
+            )
+
+
+class _Walk(eqx.Module):
+    """What some steps of an optimiser hand to the next."""
+
+    x: Unknowns
+    state: Any
+    k: Any
+    losses: Any
+    best: Unknowns
+    lowest: Any
+    looks: Any
+    since: Any
+    validations: Any
+
+    @staticmethod
+    def start(solver: Optax, x: Unknowns) -> "_Walk":
+        optimizer = optax.with_extra_args_support(solver.optimizer)
+        nothing, dtype = jnp.asarray(0), x.theta.dtype
+        looks = -(-solver.steps // solver.every)
+        return _Walk(
+            x=x,
+            state=optimizer.init(x),  # pyright: ignore[reportArgumentType]
+            k=nothing,
+            losses=jnp.zeros(solver.steps, dtype),
+            best=x,
+            lowest=jnp.asarray(jnp.inf, dtype),
+            looks=nothing,
+            since=nothing,
+            validations=jnp.full(looks, jnp.nan, dtype),
+        )
+
+    def is_over(self, solver: Optax) -> bool:
+        k = int(self.k)
+        if k and not np.isfinite(self.losses[k - 1]):
+            return True
+        settled = solver.patience is not None and int(self.since) >= solver.patience
+        return settled or k >= solver.steps
+
+
+@eqx.filter_jit
+def _walked(solver: Optax, problem: Problem, held: Any, at: _Walk) -> _Walk:
+    """The next steps, and a look at the held-out rows."""
+    optimizer = optax.with_extra_args_support(solver.optimizer)
+    key = jax.random.key(solver.seed)
+
+    def batch(k: Any) -> Any:
+        if solver.batch is None:
+            return None
+        shape = (solver.batch,)
+        return jax.random.choice(
+            jax.random.fold_in(key, k), problem.count, shape, replace=False
+        )
+
+    def step(k: Any, carried: Any) -> Any:
+        x, state, losses = carried
+        chosen = batch(k)
+
+        def loss(x: Any) -> Any:
+            return problem.loss(x, chosen)
+
+        value, slope = jax.value_and_grad(loss)(x)
+        update, state = optimizer.update(
+            slope, state, x, value=value, grad=slope, value_fn=loss
+        )
+        return optax.apply_updates(x, update), state, losses.at[k].set(value)
+
+    until = jnp.minimum(at.k + solver.every, solver.steps)
+    carried = at.x, at.state, at.losses
+    x, state, losses = jax.lax.fori_loop(at.k, until, step, carried)
+    size = problem.loss(x) if held is None else size_of(problem, x, held)
+    is_best = size < at.lowest
+    return _Walk(
+        x=x,
+        state=state,
+        k=until,
+        losses=losses,
+        best=jax.tree.map(lambda a, b: jnp.where(is_best, a, b), x, at.best),
+        lowest=jnp.where(is_best, size, at.lowest),
+        looks=at.looks + 1,
+        since=jnp.where(is_best, 0, at.since + 1),
+        validations=at.validations.at[at.looks].set(size),
+    )
+
+
+def _ending(failed: bool, settled: bool, steps: int) -> str:
+    if failed:
+        return (
+            f"The loss is not finite after {steps} steps: look for data that the model "
+            "cannot follow, or take smaller steps or another start."
+        )
+    if settled:
+        return f"Nothing more is to be gained after {steps} steps."
+    return f"All {steps} steps are used."
