@@ -16,6 +16,7 @@ from jaxdyn.algorithms import forward_kinematics, frame_poses, neutral
 from jaxdyn.cli import _settings as settings
 from jaxdyn.cli._closed import check_control, closed_start
 from jaxdyn.cli._robots import load, radian_rates, radians
+from jaxdyn.io import load_log
 from jaxdyn.model import Model
 from jaxdyn.simulate import adaptive_steps, joint_limit_event
 
@@ -43,7 +44,7 @@ def prepare(config: settings.Simulation, folder: Path) -> Problem:
     Raises:
         ValueError: settings do not fit the robot, or each other.
     """
-    numbers = _Numbers(_model(config, folder), config.degrees)
+    numbers = _Numbers(robot_model(config.robot, folder, config.dtype), config.degrees)
     model = numbers.model
     check_control(config.control, model)
     motion = _motion(config, numbers)
@@ -102,12 +103,14 @@ class _Numbers:
             )
 
 
-def _model(config: settings.Simulation, folder: Path) -> Model:
-    given = config.robot
+def robot_model(
+    given: str | settings.Robot, folder: Path, dtype: str = "float64"
+) -> Model:
+    """The robot of the settings."""
     robot = settings.Robot(given) if isinstance(given, str) else given
     if "dtype" in robot.options:
         raise ValueError("robot.options.dtype is not known: set dtype, at the top.")
-    return load(robot.name, folder, **robot.options, dtype=config.dtype)
+    return load(robot.name, folder, **robot.options, dtype=dtype)
 
 
 def _motion(config: settings.Simulation, numbers: _Numbers) -> Any:
@@ -120,6 +123,8 @@ def _motion(config: settings.Simulation, numbers: _Numbers) -> Any:
         times = jnp.asarray(at.times, model.dtype)
         more = numbers.optional(rates, at, "qd0", "qd1")
         return motions.spline(model, times, jnp.stack(rows), **more)
+    if isinstance(at, settings.Recorded):
+        return _recorded(at, model)
     start = numbers.optional(pose, at, "q0").get("q0")
     if start is None:
         given = config.start.q
@@ -131,6 +136,17 @@ def _motion(config: settings.Simulation, numbers: _Numbers) -> Any:
         return motions.cycloidal(model, start, end, at.duration)
     more = numbers.optional(rates, at, "qd0", "qd1", "qdd0", "qdd1")
     return motions.polynomial(model, start, end, at.duration, **more)
+
+
+def _recorded(at: settings.Recorded, model: Model) -> Any:
+    """The motion of a log, at rest at its ends unless the log has rates there."""
+    log = load_log(at.file, model, ignore="*", degrees=at.degrees)
+    rows = np.append(np.arange(0, len(log.ts) - 1, at.every), len(log.ts) - 1)
+    ends = {}
+    if log.qd is not None:
+        ends = {"qd0": log.qd[0], "qd1": log.qd[-1]}
+    ts, q = (jnp.asarray(x[rows], model.dtype) for x in (log.ts - log.ts[0], log.q))
+    return motions.spline(model, ts, q, **{k: jnp.asarray(x) for k, x in ends.items()})
 
 
 def _line(at: settings.StraightLine, model: Model, q0: Any) -> Any:

@@ -1,6 +1,7 @@
 """The settings of `jaxdyn simulate`: the keys that a TOML file may have."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, Literal
 
 from jaxdyn.io import POSITIVE, Check
@@ -101,6 +102,16 @@ class Spline:
 
     def __post_init__(self) -> None:
         _check_rows("qs", self.qs, self.times, at_least=2)
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """Through every so many rows of a log, by a cubic spline; its times start at 0."""
+
+    kind: Literal["log"]
+    file: Path
+    every: int = _positive(default=1)
+    degrees: bool = False
 
 
 @dataclass(frozen=True)
@@ -239,7 +250,7 @@ class Simulation:
     stop_at_limits: bool = False
     start: Start = Start()
     time: Time = Time()
-    motion: Cycloidal | Polynomial | Spline | StraightLine | None = None
+    motion: Cycloidal | Polynomial | Spline | Recorded | StraightLine | None = None
     control: (
         NoControl | ComputedTorque | PDGravity | Feedforward | Constant | Samples
     ) = NoControl()

@@ -5,7 +5,7 @@ import dataclasses
 import sys
 import time
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import diffrax
 import jax
@@ -22,12 +22,13 @@ from jaxdyn.simulate import Outcome, PowerBalance, Trajectory, power_balance
 from jaxdyn.simulate import simulate as run_simulation
 
 ROWS = 24  # joints that the table shows
+_Settings = TypeVar("_Settings")
 
 
 def simulate(arguments: argparse.Namespace) -> int:
     """Runs the simulation, prints a table and writes its results."""
     path: Path = arguments.config
-    config = _settings(path)
+    config = settings_of(path, Simulation, "a simulation")
     try:
         problem = prepare(config, path.parent)
     except (ValueError, OSError) as error:
@@ -57,14 +58,15 @@ def simulate(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _settings(path: Path) -> Simulation:
+def settings_of(path: Path, schema: type[_Settings], what: str) -> _Settings:
+    """The settings in a file, or a `ValueError` that also knows experiments."""
     try:
-        return read_config(path, Simulation)
+        return read_config(path, schema)
     except ValueError as error:
         if any(path.resolve() == x.config.resolve() for x in known_experiments()):
             raise ValueError(
-                f"{path} has the settings of an experiment, expected those of a "
-                f"simulation: run jaxdyn reproduce {path.stem}."
+                f"{path} has the settings of an experiment, expected those of {what}: "
+                f"run jaxdyn reproduce {path.stem}."
             ) from None
         raise error
 

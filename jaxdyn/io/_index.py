@@ -1,4 +1,4 @@
-"""All reports of a folder on one page."""
+"""Reports as pages: one by itself, or all of a folder."""
 
 import base64
 import html
@@ -12,7 +12,7 @@ from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
-from jaxdyn.io._report import FINDINGS, Figure, Report, Table, Verdict
+from jaxdyn.io._report import FINDINGS, Figure, Report, Table, Verdict, check_figures
 
 LARGEST = 20_000_000  # bytes of pictures that one page may carry
 
@@ -30,6 +30,7 @@ body { margin: 0 auto; max-width: 62rem; padding: 2rem 1.2rem 5rem;
 h1, h2 { line-height: 1.2; } h2 { margin-top: 0; }
 a { color: var(--link); }
 section { border-top: 1px solid var(--line); margin-top: 3rem; padding-top: 2rem; }
+body > section:first-child { border-top: none; margin-top: 0; }
 .wide { overflow-x: auto; margin: 1.2rem 0; }
 table { border-collapse: collapse; font-size: .9rem; min-width: min(24rem, 100%); }
 caption { text-align: left; color: var(--soft); padding: .3rem 0; }
@@ -69,21 +70,39 @@ def write_index(results: str | os.PathLike[str]) -> Path:
         (at / x.file).stat().st_size for at, r in reports.items() for x in r.figures
     )
     source = _linked if size > LARGEST else _inlined
-    sections = [_section(at, report, source) for at, report in reports.items()]
+    sections = [
+        _section(at, report, source, f"{quote(at.name)}/")
+        for at, report in reports.items()
+    ]
     title = "Results of jaxdyn"
+    head = [f"<h1>{title}</h1>", _summary(list(reports.values()))]
+    folder.mkdir(parents=True, exist_ok=True)
+    page = folder / "index.html"
+    return _write(page, title, [*head, _simulations(folder), *sections])
+
+
+def write_page(folder: str | os.PathLike[str], report: Report) -> Path:
+    """Writes `report.html`: one report on a page that needs no other file.
+
+    Raises:
+        ValueError: a figure of the report is not in the folder.
+    """
+    check_figures(folder, report)
+    section = _section(Path(folder), report, _inlined, "")
+    return _write(Path(folder) / "report.html", report.title, [section])
+
+
+def _write(page: Path, title: str, body: list[str]) -> Path:
+    """Writes a page, complete or not at all."""
     parts = [
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{title}</title>\n<style>{_STYLE}</style>\n</head>\n<body>",
-        f"<h1>{title}</h1>",
-        _summary(list(reports.values())),
-        _simulations(folder),
-        *sections,
+        f"<title>{html.escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n"
+        "<body>",
+        *body,
         "</body>\n</html>\n",
     ]
-    folder.mkdir(parents=True, exist_ok=True)
-    page = folder / "index.html"
-    draft = folder / f".index.{secrets.token_hex(4)}.html"
+    draft = page.with_name(f".{page.stem}.{secrets.token_hex(4)}.html")
     draft.write_text("\n".join(filter(None, parts)), encoding="utf-8")
     return draft.replace(page)
 
@@ -140,13 +159,16 @@ def _simulations(folder: Path) -> str:
     return f"<p>Simulations, animated:</p>\n<ul>{''.join(items)}</ul>"
 
 
-def _section(at: Path, report: Report, source: Callable[[Path], str]) -> str:
+def _section(
+    at: Path, report: Report, source: Callable[[Path], str], inside: str
+) -> str:
+    """A report; `inside` leads from the page to the folder of the report."""
     parts = [
         f'<section id="{_anchor(report.name)}">\n<h2>{html.escape(report.title)}</h2>',
         _paragraphs(report.text),
     ]
     if (at / "animation.html").exists():
-        page = f"{quote(at.name)}/animation.html"
+        page = f"{inside}animation.html"
         parts.append(f'<p><a href="{page}">Animation</a></p>')
     if report.verdicts:
         items = "\n".join(map(_verdict, report.verdicts))

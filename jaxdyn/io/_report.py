@@ -2,8 +2,10 @@
 
 import dataclasses
 import math
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 FINDINGS = ("reproduced", "reproduced in a different form", "not reproducible")
@@ -104,6 +106,15 @@ class Report:
             for name, kind in kinds.items()
         }
         return Report(**(data | parts))
+
+
+def check_figures(folder: str | os.PathLike[str], report: Report) -> None:
+    """Raise a `ValueError` if a figure of the report is not in the folder."""
+    for figure in report.figures:
+        if not (Path(folder) / figure.file).is_file():
+            raise ValueError(
+                f"report {report.name!r}: figure {figure.file!r} is not in its folder."
+            )
 
 
 def _line(verdict: Verdict) -> str:

@@ -18,7 +18,7 @@ import numpy as np
 
 from jaxdyn.io._config import config_dict
 from jaxdyn.io._dict import from_dict, to_dict
-from jaxdyn.io._report import Report
+from jaxdyn.io._report import Report, check_figures
 from jaxdyn.model import Model
 
 _MARK = ".jaxdyn"  # a folder with this file was written here and may be replaced
@@ -139,12 +139,8 @@ def save_report(folder: str | os.PathLike[str], report: Report) -> None:
     Raises:
         ValueError: a figure of the report is not in the folder.
     """
+    check_figures(folder, report)
     folder = Path(folder)
-    for figure in report.figures:
-        if not (folder / figure.file).is_file():
-            raise ValueError(
-                f"report {report.name!r}: figure {figure.file!r} is not in its folder."
-            )
     (folder / "report.md").write_text(report.markdown(), encoding="utf-8")
     text = json.dumps(report.to_dict(), indent=1, ensure_ascii=False)
     (folder / "report.json").write_text(text + "\n", encoding="utf-8")

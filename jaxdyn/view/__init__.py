@@ -5,6 +5,11 @@ from jaxdyn.view._coordinates import MOLECULAR as MOLECULAR
 from jaxdyn.view._coordinates import SI as SI
 from jaxdyn.view._coordinates import Units as Units
 from jaxdyn.view._draw import draw as draw
+from jaxdyn.view._fits import plot_correlation as plot_correlation
+from jaxdyn.view._fits import plot_deviations as plot_deviations
+from jaxdyn.view._fits import plot_fit as plot_fit
+from jaxdyn.view._fits import plot_history as plot_history
+from jaxdyn.view._fits import plot_intervals as plot_intervals
 from jaxdyn.view._live import Player as Player
 from jaxdyn.view._live import Poser as Poser
 from jaxdyn.view._live import serve as serve

@@ -7,7 +7,7 @@ import pytest
 import jaxdyn as jd
 from jaxdyn.cli._problem import prepare
 from jaxdyn.cli._settings import Simulation
-from jaxdyn.io import read_config
+from jaxdyn.io import Log, read_config, save_log
 
 
 @pytest.fixture
@@ -44,6 +44,20 @@ def test_a_spline_goes_through_its_poses(prepared):
     )
     np.testing.assert_allclose(found.motion(1.0).q, [1, -1], atol=1e-14)
     assert found.ts[-1] == 5 and len(found.ts) == 11
+
+
+def test_a_log_is_a_motion_from_time_zero(prepared, tmp_path):
+    ts = np.linspace(3, 5, 41)
+    q = np.stack([np.sin(ts), np.cos(ts)], axis=1)
+    log = Log(ts, q, np.stack([np.cos(ts), -np.sin(ts)], axis=1))
+    save_log(tmp_path / "run.csv", jd.robots.mata_two_link(), log)
+    text = FOLLOW + "motion = {kind = 'log', file = 'run.csv', every = 3}"
+    found = prepared(text)
+    assert found.ts[0] == 0 and found.ts[-1] == 2
+    for k in (0, 3, 39, 40):  # every third row, and the last
+        np.testing.assert_allclose(found.motion(ts[k] - 3).q, q[k], atol=1e-14)
+    np.testing.assert_allclose(found.motion(1.0).qd, [np.cos(4), -np.sin(4)], atol=1e-4)
+    np.testing.assert_allclose(found.qd0, log.qd[0], atol=1e-14)
 
 
 SLIDERS = "robot = 'featherstone_2p'\n"

@@ -17,6 +17,7 @@ from jaxdyn.io import (
     new_results,
     save_report,
     write_index,
+    write_page,
 )
 
 PIXEL = bytes.fromhex(
@@ -116,6 +117,23 @@ def test_the_index_is_one_page_with_everything(results):
     assert any(x.startswith("data:image/png;base64,iVBOR") for x in links)
     assert not re.search("https?:", text)  # works offline
     assert [p.name for p in results.iterdir() if p.is_file()] == ["index.html"]
+
+
+def test_a_report_by_itself_is_one_page(results):
+    folder = results / "gripper"
+    (folder / "animation.html").touch()
+    text, links = read_page(write_page(folder, REPORT))
+    assert "<title>The &lt;gripper&gt; falls</title>" in text
+    assert "<td class=number>0.333333</td>" in text and "it fell in" in text
+    assert links[0] == "animation.html" and links[1].startswith("data:image/png")
+    assert not re.search("https?:", text)  # works offline
+    assert not list(folder.glob(".report*"))
+
+
+def test_a_page_without_its_figures_is_not_written(results, tmp_path):
+    with pytest.raises(ValueError, match="figure 'fall.png' is not in its folder"):
+        write_page(tmp_path, REPORT)
+    assert not (tmp_path / "report.html").exists()
 
 
 def test_large_pictures_stay_beside_the_index(results, monkeypatch):

@@ -1,0 +1,180 @@
+"""Plots of models that were fitted to measured motions, and of motions to measure."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+
+_MEASURED, _FITTED, _ERROR, _HELD = "#9aa5b5", "#3b6fb6", "#c8453d", "#f4ead9"
+_PANELS = 16  # more joints than these are not shown
+_NAMES = 60  # more parameters than these are not named
+
+
+def plot_fit(
+    path: str | os.PathLike[str],
+    names: Sequence[str],
+    ts: np.ndarray,
+    measured: np.ndarray,
+    fitted: np.ndarray,
+    *,
+    held: int = 0,
+    unit: str = "",
+) -> Path:
+    """Saves what was measured with what the model says, and the difference beside it.
+
+    Args:
+        names: of the columns of `measured` and `fitted`, [times, columns].
+        held: how many of the last rows were held out; they are shaded.
+        unit: of the columns.
+    """
+    shown = min(len(names), _PANELS)
+    figure = _figure(13.0, 0.9 + 1.5 * shown)
+    axes = figure.subplots(shown, 2, sharex=True, squeeze=False, width_ratios=(3, 2))
+    x, residuals = np.arange(len(ts)) if _jumps(ts) else ts, measured - fitted
+    for k in range(shown):
+        left, right = axes[k]
+        left.plot(x, measured[:, k], color=_MEASURED, lw=2.2, label="measured")
+        left.plot(x, fitted[:, k], color=_FITTED, lw=0.9, label="model")
+        right.plot(x, residuals[:, k], color=_ERROR, lw=0.7)
+        left.set_ylabel(names[k], fontsize="small")
+        rms = np.sqrt(np.mean(residuals[:, k] ** 2))
+        right.set_title(f"rms {rms:.3g} {unit}", fontsize="small", loc="right", pad=2)
+        for ax in (left, right):
+            ax.grid(alpha=0.3)
+            ax.margins(x=0.01)
+            if held:
+                ax.axvspan(x[-held], x[-1], color=_HELD, zorder=0, label="held out")
+    axes[0, 0].legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False)
+    axes[0, 1].set_title("measured less model", fontsize="medium", loc="left", pad=2)
+    for ax in axes[-1]:
+        ax.set_xlabel("row" if _jumps(ts) else "time (s)")
+    if shown < len(names):
+        figure.supxlabel(f"{len(names) - shown} more columns are not shown")
+    return _saved(figure, path)
+
+
+def plot_intervals(
+    path: str | os.PathLike[str],
+    names: Sequence[str],
+    nominal: np.ndarray,
+    values: np.ndarray,
+    interval: np.ndarray,
+) -> Path:
+    """Saves parameters with their intervals, in percent of their size.
+
+    The size is the larger of |nominal| and |fitted|. Those that are wider than twice of
+    it go beyond the frame.
+
+    Args:
+        interval: lower and upper ends, [parameters, 2].
+    """
+    scale = np.maximum(np.abs(nominal), np.abs(values))
+    scale = np.where(scale > 0, scale, 1.0) / 100
+    order = np.arange(len(names))[:_NAMES]
+    figure = _figure(9.0, 1.2 + 0.2 * len(order))
+    ax = figure.subplots()
+    ends = np.clip((interval - nominal[:, None]) / scale[:, None], -205, 205)
+    middle = np.clip((values - nominal) / scale, -205, 205)
+    ax.hlines(order, ends[order, 0], ends[order, 1], color=_FITTED, lw=2.5, alpha=0.55)
+    ax.plot(middle[order], order, "o", color=_FITTED, ms=4, label="fitted, interval")
+    ax.axvline(0, color="#23272e", lw=1, label="nominal")
+    inside = np.abs(ends[order])
+    widest = 1.05 * inside[inside < 200].max(initial=1.0)
+    ax.set_xlim(-widest, widest)
+    ax.set_ylim(len(order) - 0.5, -0.5)
+    ax.set_yticks(order, [names[k] for k in order], fontsize="x-small")
+    ax.grid(alpha=0.3)
+    ax.set_xlabel("change from nominal (% of the parameter)")
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False)
+    if len(order) < len(names):
+        figure.supxlabel(f"{len(names) - len(order)} more are in the table")
+    return _saved(figure, path)
+
+
+def plot_correlation(
+    path: str | os.PathLike[str], names: Sequence[str], correlation: np.ndarray
+) -> Path:
+    """Saves the correlations of the errors of parameters as a map."""
+    size = 3.2 + 0.13 * min(len(names), _NAMES)
+    figure = _figure(size + 1.2, size)
+    ax = figure.subplots()
+    picture = ax.imshow(correlation, vmin=-1, vmax=1, cmap="RdBu_r")
+    figure.colorbar(picture, ax=ax, label="correlation of errors", shrink=0.8)
+    if len(names) <= _NAMES:
+        places = np.arange(len(names))
+        ax.set_xticks(places, names, rotation=90, fontsize="xx-small")
+        ax.set_yticks(places, names, fontsize="xx-small")
+    return _saved(figure, path)
+
+
+def plot_history(
+    path: str | os.PathLike[str],
+    losses: np.ndarray,
+    validations: np.ndarray | None = None,
+) -> Path:
+    """Saves how the loss fell from step to step.
+
+    Args:
+        validations: the size of held-out residuals, at equal distances of steps.
+    """
+    several = validations is not None and len(validations) > 1
+    figure = _figure(9.0, 3.4 if not several else 6.0)
+    axes = figure.subplots(2 if several else 1, squeeze=False, sharex=True)[:, 0]
+    axes[0].plot(np.arange(len(losses)), losses, color=_FITTED, marker=_dots(losses))
+    axes[0].set_ylabel("loss")
+    if several:
+        steps = np.linspace(0, len(losses), len(validations) + 1)[1:]
+        axes[1].plot(steps, validations, color=_ERROR, marker=_dots(validations))
+        axes[1].set_ylabel("rms of held-out residuals")
+    for ax in axes:
+        ax.set_yscale("log")
+        ax.grid(alpha=0.3)
+    axes[-1].set_xlabel("step")
+    return _saved(figure, path)
+
+
+def plot_deviations(
+    path: str | os.PathLike[str],
+    names: Sequence[str],
+    deviations: dict[str, np.ndarray],
+    *,
+    unit: str = "",
+) -> Path:
+    """Saves standard deviations of parameters, of one or more motions, as points."""
+    order = np.arange(len(names))[:_NAMES]
+    figure = _figure(9.0, 1.4 + 0.2 * len(order))
+    ax = figure.subplots()
+    colors = (_FITTED, _MEASURED, _ERROR)
+    for (name, values), color in zip(deviations.items(), colors, strict=False):
+        ax.plot(values[order], order, "o", color=color, ms=5, label=name)
+    ax.set_xscale("log")
+    ax.set_ylim(len(order) - 0.5, -0.5)
+    ax.set_yticks(order, [names[k] for k in order], fontsize="x-small")
+    ax.grid(alpha=0.3)
+    ax.set_xlabel(f"standard deviation{f' ({unit})' if unit else ''}")
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False)
+    return _saved(figure, path)
+
+
+def _figure(width: float, height: float) -> Figure:
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def _saved(figure: Figure, path: str | os.PathLike[str]) -> Path:
+    figure.savefig(path, dpi=110)
+    return Path(path)
+
+
+def _jumps(ts: np.ndarray) -> bool:
+    """Whether times do not go on evenly, as where several logs follow each other."""
+    steps = np.diff(ts)
+    return bool(steps.size and (steps.min() <= 0 or steps.max() > 1.5 * steps.min()))
+
+
+def _dots(values: np.ndarray) -> str:
+    return "o" if len(values) < 30 else ""
