@@ -32,6 +32,7 @@ def filtered(
     decimate: int = 1,
     trim: float | None = None,
     rate: float | None = None,
+    forces: bool = True,
 ) -> Log:
     r"""The log with smooth positions, their derivatives qd and qdd, and smooth forces.
 
@@ -51,9 +52,13 @@ def filtered(
     The cutoff is to stand well above what the motion is made of: five times its highest
     frequency keeps that to $5^{-2\,\mathrm{order}}$, 2.6e-6 for the fourth order. Look
     at the spectrum of the positions: below the cutoff stands the motion, above it noise
-    alone. Lower is smoother; so take the lowest that leaves the motion. Noise that was
-    filtered is no longer independent from row to row, which intervals of a fit suppose:
-    `decimate` = r / (2 cutoff) keeps as many rows as there are independent ones.
+    alone. Lower is smoother; so take the lowest that leaves the motion.
+
+    Noise that was filtered is no longer independent from row to row, which intervals of
+    a fit suppose: `decimate` = r / (2 cutoff) keeps as many rows as there are
+    independent ones. Forces that jump, such as dry friction, are rounded by the filter,
+    while those of a model at smooth positions jump. With `forces=False` forces stay as
+    measured, which avoids both, if the cutoff leaves all of the motion.
 
     Args:
         cutoff: in Hz, at most a fifth of the samples per second.
@@ -63,6 +68,7 @@ def filtered(
             the time in which a disturbance at the end decays to a thousandth.
         rate: samples a second to interpolate at by cubic splines, before filtering,
             for a log whose times are not evenly spaced.
+        forces: whether forces are filtered too.
 
     Raises:
         ValueError: the times are not evenly spaced, the cutoff is too high, or the log
@@ -78,7 +84,7 @@ def filtered(
     ends = _rows_at_ends(ts, step, _settling(cutoff, order) if trim is None else trim)
     sections = signal.butter(order, cutoff, fs=1 / step, output="sos")
     more = min(3 * ends, len(ts) - 1)  # rows continued beyond the ends
-    for name in x:
+    for name in ("q", "tau") if forces and "tau" in x else ("q",):
         x[name] = signal.sosfiltfilt(sections, x[name], axis=0, padlen=more)
     x["q"] = _unit(model, x["q"])
     x["qd"], x["qdd"] = _rates(model, x["q"], step)

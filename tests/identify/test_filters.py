@@ -84,6 +84,16 @@ def test_waves_keep_the_part_that_is_promised(frequency, order):
     )
 
 
+def test_forces_stay_as_measured_on_request(rng):
+    log, _ = waves(0.5, 1e-3, rng)
+    options = dict(cutoff=10.0, trim=0.5, decimate=3)
+    found = filtered(log, slider_and_hinge(), forces=False, **options)
+    np.testing.assert_array_equal(found.tau, at_times(found, [log.tau])[0])
+    other = filtered(log, slider_and_hinge(), **options)
+    np.testing.assert_array_equal(found.qdd, other.qdd)
+    assert np.abs(other.tau - found.tau).max() > 1e-3
+
+
 def test_noise_is_reduced_as_the_filter_promises(rng):
     log, exact = waves(0.5, 1e-3, rng)
     found = filtered(log, slider_and_hinge(), cutoff=10.0)
