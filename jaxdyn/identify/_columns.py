@@ -1,0 +1,116 @@
+"""Which dynamic parameters are free, and the regressor at every row of a log."""
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from typing import Any
+
+import jax
+import numpy as np
+
+from jaxdyn.algorithms import parameter_names, regressor
+from jaxdyn.io import Log
+from jaxdyn.model import Model
+
+FREE = ("*.inertial", "*.damping", "*.friction")  # what is free unless told otherwise
+_GROUPS = ("m", "h_", "I_")
+_CHUNK = 256  # states for which the regressor is computed at once
+
+
+def chosen_columns(model: Model, parameters: str | Sequence[str]) -> np.ndarray:
+    """Indices into `dynamic_parameters`, in ascending order.
+
+    Patterns are names as `parameter_names` gives them, in which `*`, `?` and `[abc]`
+    stand for others; "BODY.inertial" means all ten parameters of a body, and the name
+    of an effect of a joint with several coordinates all of them.
+
+    Raises:
+        ValueError: a pattern fits no parameter.
+    """
+    names = parameter_names(model)
+    chosen: set[int] = set()
+    for pattern in (parameters,) if isinstance(parameters, str) else parameters:
+        found = {k for k, name in enumerate(names) if _fits(name, pattern)}
+        if not found:
+            raise ValueError(
+                f"parameters has {pattern!r}, which fits no parameter of model "
+                f"{model.name!r}, expected names or patterns such as "
+                f'{names[0]!r}, "{model.names[0]}.inertial", "*.h_?" or "*.friction": '
+                "see parameter_names."
+            )
+        chosen |= found
+    if not chosen:
+        raise ValueError("parameters is empty, expected at least one name or pattern.")
+    return np.array(sorted(chosen))
+
+
+def _fits(name: str, pattern: str) -> bool:
+    owner, _, kind = name.rpartition(".")
+    known = {name, name.partition("[")[0]}
+    if kind.startswith(_GROUPS):
+        known.add(f"{owner}.inertial")
+    return pattern in known or any(fnmatchcase(x, pattern) for x in known)
+
+
+def log_arrays(model: Model, log: Log, needed: Sequence[str]) -> dict[str, np.ndarray]:
+    """The named arrays of a log, in double precision.
+
+    Raises:
+        ValueError: one of them is missing, or does not fit the model; the model has
+            loops.
+    """
+    check_tree(model)
+    arrays = {}
+    for name in needed:
+        value = getattr(log, name)
+        if value is None:
+            raise ValueError(
+                f"log has no {name}: "
+                + (
+                    "record the joint forces."
+                    if name == "tau"
+                    else "call filtered(log, model, cutoff=...) first."
+                )
+            )
+        value = np.asarray(value, float)
+        width = {"q": (model.nq,)}.get(name, (model.nv,))
+        if value.shape != (value.shape[0] if value.ndim else 0, *width):
+            raise ValueError(
+                f"log: {name} has shape {value.shape}, expected (times, {width[0]}) "
+                f"for model {model.name!r}: one log at a time."
+            )
+        arrays[name] = value
+    return arrays
+
+
+def check_tree(model: Model) -> None:
+    """Raise a `ValueError` for a model with loops."""
+    if model.loops:
+        raise ValueError(
+            f"model {model.name!r} has loops ({', '.join(x.name for x in model.loops)})"
+            ", whose forces are in tau but not in the regressor: expected a tree. Fit "
+            "accelerations or motions of the closed mechanism instead, or log the "
+            "tree without them, model.without_loops()."
+        )
+
+
+def regressor_rows(
+    model: Model, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray
+) -> np.ndarray:
+    """The regressor at every state, [times, nv, parameters], in double precision.
+
+    States are taken in pieces of one size, so that one program serves all logs.
+    """
+    times, states = len(q), (q, qd, qdd)
+    with jax.enable_x64(True):
+        model = model.astype(np.float64)
+        pieces = []
+        for k in range(0, times, _CHUNK):
+            # the last piece is filled up with its last state
+            rows = np.minimum(np.arange(k, k + _CHUNK), times - 1)
+            pieces.append(np.asarray(_rows(model, *(x[rows] for x in states))))
+    return np.concatenate(pieces)[:times]
+
+
+@jax.jit
+def _rows(model: Model, q: Any, qd: Any, qdd: Any) -> Any:
+    return jax.vmap(lambda *state: regressor(model, *state))(q, qd, qdd)

@@ -1,0 +1,242 @@
+"""Base parameters from logs by linear least squares."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import scipy.stats
+
+from jaxdyn.identify._base import BaseParameters, base_of
+from jaxdyn.identify._columns import FREE, chosen_columns
+from jaxdyn.identify._covariance import Kind
+from jaxdyn.identify._estimate import (
+    Errors,
+    Estimate,
+    ordinary,
+    products,
+    total,
+    weighted,
+)
+from jaxdyn.identify._rows import Rows, log_rows, split_rows
+from jaxdyn.io import Log
+from jaxdyn.model import Model
+
+Method = Literal["weighted", "ordinary", "total"]
+
+
+@dataclass(frozen=True, eq=False)
+class LinearFit:
+    """Base parameters with what is known about their errors.
+
+    Attributes:
+        model: the model that was given, with nominal values of all parameters.
+        base: which combinations of parameters the numbers stand for.
+        beta: the values of the combinations.
+        covariance: of `beta`.
+        noise: standard deviation of the residuals of each joint.
+        residuals: measured less fitted forces, at the rows that were fitted.
+        validation_residuals: the same at those held out.
+        condition: of the weighted regressor with columns of length 1.
+        degrees: rows times joints less parameters.
+        lags: over how many rows correlations of residuals were summed.
+    """
+
+    model: Model
+    base: BaseParameters
+    beta: np.ndarray
+    covariance: np.ndarray
+    noise: np.ndarray
+    residuals: np.ndarray
+    validation_residuals: np.ndarray
+    condition: float
+    degrees: int
+    lags: int
+
+    @property
+    def rank(self) -> int:
+        """The number of combinations."""
+        return self.base.rank
+
+    @property
+    def combinations(self) -> tuple[str, ...]:
+        """The combinations in words."""
+        return self.base.combinations
+
+    @property
+    def std(self) -> np.ndarray:
+        """The standard deviation of each of `beta`."""
+        return np.sqrt(np.diag(self.covariance))
+
+    @property
+    def rms(self) -> np.ndarray:
+        """Root mean square of the residuals of each joint."""
+        return np.sqrt(np.mean(self.residuals**2, axis=0))
+
+    @property
+    def validation_rms(self) -> np.ndarray | None:
+        """The same at the rows that were held out, None if there are none."""
+        held = self.validation_residuals
+        return np.sqrt(np.mean(held**2, axis=0)) if len(held) else None
+
+    def interval(self, level: float = 0.95) -> np.ndarray:
+        """Lower and upper ends of intervals, [rank, 2], by Student's t."""
+        if not 0 < level < 1:
+            raise ValueError(f"level is {level}, expected between 0 and 1, as 0.95.")
+        half = scipy.stats.t.ppf((1 + level) / 2, self.degrees) * self.std
+        return np.stack([self.beta - half, self.beta + half], axis=1)
+
+    def correlated(self, above: float = 0.9) -> list[tuple[str, str, float]]:
+        """Pairs of combinations whose errors are correlated, the worst first."""
+        r = self.covariance / np.outer(self.std, self.std)
+        words = self.combinations
+        pairs = [
+            (words[i], words[j], float(r[i, j]))
+            for i, j in zip(*np.triu_indices(self.rank, 1), strict=True)
+            if abs(r[i, j]) > above
+        ]
+        return sorted(pairs, key=lambda pair: -abs(pair[2]))
+
+
+def least_squares(
+    model: Model,
+    log: Log,
+    *,
+    parameters: str | Sequence[str] = FREE,
+    method: Method = "weighted",
+    noise: Sequence[float] | np.ndarray | None = None,
+    covariance: Kind = "robust",
+    disturbed: Log | Sequence[Log] = (),
+    validation: float = 0.2,
+    base: BaseParameters | None = None,
+    prefer: str | Sequence[str] = (),
+    tolerance: float = 1.5e-8,
+) -> LinearFit:
+    r"""The base parameters that explain the joint forces of a log best.
+
+    $$\tau - Y_f\,\pi_f = Y_b(q, \dot q, \ddot q)\,\beta + \varepsilon$$
+
+    Parameters that are not free keep the values of the model; what they contribute is
+    taken from tau. Coulomb friction has the smooth sign of the model, with its
+    `friction_speed`.
+
+    Filter positions as much as their motion allows and leave the forces as they were
+    measured, `filtered(raw, model, cutoff=..., forces=False)`. Then the noise of forces
+    stays independent from row to row, and what jumps, such as friction, jumps on both
+    sides of the equation. Filtered forces no longer jump where the regressor does:
+    friction is then biased by several times its standard deviation.
+
+    Args:
+        parameters: names or patterns of the free parameters, as in `base_parameters`.
+        method: "weighted" divides the rows of each joint by the noise of that joint,
+            which is estimated in turn with the parameters; "ordinary" weighs all rows
+            alike; "total" is weighted and allows for errors in the regressor, whose
+            size it learns from `disturbed`.
+        noise: standard deviations of tau of each joint, if they are known.
+        covariance: "robust" allows residuals that are correlated in time and between
+            joints; "classical" takes them as independent. Times are evenly spaced.
+        disturbed: for "total", one or more logs that differ from the log by errors
+            such as it has itself: raw positions with the noise of the encoders added
+            once more, filtered in the same way, with the same forces.
+        validation: the share of the rows, the last ones, that is held out.
+        base: the combinations to estimate; by default those that the log can tell.
+        prefer, tolerance: see `base_parameters`.
+
+    Raises:
+        ValueError: the log lacks something, has too few rows, or tells less than `base`
+            asks; the model has loops; an argument is out of its range.
+    """
+    disturbed = (disturbed,) if isinstance(disturbed, Log) else tuple(disturbed)
+    _check(model, method, covariance, noise, validation, len(disturbed))
+    columns = chosen_columns(model, parameters) if base is None else base.columns
+    rows, held = split_rows(log_rows(model, log, columns), validation)
+    if base is None:
+        first = chosen_columns(model, prefer) if len(prefer) else np.array([], int)
+        Y = rows.Y.reshape(-1, len(columns))
+        base = base_of(model, Y, columns, first, tolerance)
+    A, b = rows.Y[..., base.independent], rows.b
+    if b.size <= base.rank:
+        raise ValueError(
+            f"log has {len(b)} rows to fit, {b.size} forces for {base.rank} "
+            "combinations: expected more rows."
+        )
+    if method == "ordinary":
+        found = ordinary(A, b, covariance)
+    else:
+        found = weighted(A, b, noise, covariance)
+    if method == "total":
+        others = [log_rows(model, x, base.columns) for x in disturbed]
+        errors = _errors(rows, [split_rows(x, validation)[0] for x in others], base)
+        found = total(A, b, found, errors, covariance)
+    return _fit(model, base, found, A, b, held)
+
+
+def _fit(
+    model: Model,
+    base: BaseParameters,
+    found: Estimate,
+    A: np.ndarray,
+    b: np.ndarray,
+    held: Rows,
+) -> LinearFit:
+    def residuals(A: np.ndarray, b: np.ndarray) -> np.ndarray:
+        return b - A @ found.beta
+
+    return LinearFit(
+        model,
+        base,
+        found.beta,
+        found.covariance,
+        found.noise,
+        residuals(A, b),
+        residuals(held.Y[..., base.independent], held.b),
+        found.condition,
+        b.size - base.rank,
+        found.lags,
+    )
+
+
+def _errors(rows: Rows, others: Sequence[Rows], base: BaseParameters) -> Errors:
+    """Mean products of how the rows of disturbed logs differ from those fitted."""
+    parts = []
+    for other in others:
+        if other.b.shape != rows.b.shape:
+            raise ValueError(
+                f"a disturbed log has {len(other.b)} rows to fit, expected "
+                f"{len(rows.b)} as the log: filter both in the same way."
+            )
+        dA = (other.Y - rows.Y)[..., base.independent]
+        parts.append(products(dA, other.b - rows.b))
+    return Errors(*(np.mean(x, axis=0) for x in zip(*parts, strict=True)))
+
+
+def _check(
+    model: Model,
+    method: str,
+    covariance: str,
+    noise: Sequence[float] | np.ndarray | None,
+    validation: float,
+    disturbed: int,
+) -> None:
+    if method not in ("weighted", "ordinary", "total"):
+        raise ValueError(
+            f'method is {method!r}, expected "weighted", "ordinary" or "total".'
+        )
+    if covariance not in ("robust", "classical"):
+        raise ValueError(
+            f'covariance is {covariance!r}, expected "robust" or "classical".'
+        )
+    if not 0 <= validation < 1:
+        raise ValueError(
+            f"validation is {validation}, expected a share of the rows, 0 to below 1."
+        )
+    if (method == "total") != (disturbed > 0):
+        raise ValueError(
+            f"method is {method!r} with {disturbed} disturbed logs, expected one or "
+            'more with "total", and none with another method.'
+        )
+    if noise is not None and np.shape(noise) != (model.nv,):
+        raise ValueError(
+            f"noise has shape {np.shape(noise)}, expected ({model.nv},): the standard "
+            "deviation of tau of each coordinate."
+        )
