@@ -8,6 +8,8 @@ from jaxdyn.motion._controllers import PDGravity as PDGravity
 from jaxdyn.motion._controllers import computed_torque as computed_torque
 from jaxdyn.motion._controllers import feedforward as feedforward
 from jaxdyn.motion._controllers import pd_gravity as pd_gravity
+from jaxdyn.motion._fourier import Fourier as Fourier
+from jaxdyn.motion._fourier import fourier as fourier
 from jaxdyn.motion._inverse_kinematics import IKSolution as IKSolution
 from jaxdyn.motion._inverse_kinematics import inverse_kinematics as inverse_kinematics
 from jaxdyn.motion._loop_checks import check_loops as check_loops
