@@ -1,0 +1,86 @@
+"""What a motion tells about base parameters, as one number to make small."""
+
+from typing import Any, Literal, get_args
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+from jax.scipy.linalg import cho_solve
+from jaxtyping import Array, Float
+
+from jaxdyn.algorithms import dynamic_parameters, regressor
+from jaxdyn.identify._excitation_plan import Plan, Shape
+from jaxdyn.model import Model
+
+Criterion = Literal["log_det", "condition", "worst"]
+POWER = 8  # of the mean that stands for the largest standard deviation
+_ROUNDED = 0.02  # of the largest rate, over which friction changes its sign at least
+_ROOM = 0.005  # part of all limits that is left free, for what lies between samples
+_RIDGE = 1e-12  # beside the mean eigenvalue: no motion makes the criterion infinite
+
+
+class Aim(eqx.Module):
+    """What shall be known.
+
+    Attributes:
+        columns: of the regressor, those of the base parameters.
+        noise: the standard deviation of the measured joint forces.
+        scale: the unit in which each base parameter is told.
+    """
+
+    noise: Float[Array, " nv"]
+    scale: Float[Array, " base"]
+    columns: tuple[int, ...] = eqx.field(static=True)
+    criterion: Criterion = eqx.field(static=True)
+
+    def information(self, Y: Any) -> Float[Array, "base base"]:
+        """The information of regressors [times, nv, parameters], in these units."""
+        at = jnp.asarray(self.columns)
+        A = Y[..., at] * self.scale[None, None] / self.noise[None, :, None]
+        A = A.reshape(-1, len(self.columns))
+        return A.T @ A
+
+    def value(self, information: Any) -> Float[Array, ""]:
+        """The criterion, smaller is better: the logarithm of a standard deviation.
+
+        That of the geometric mean over the axes of the ellipsoid of errors for
+        "log_det", of the ratio of its longest to its shortest for "condition", and of a
+        mean of high power, close to the largest, for "worst".
+        """
+        k = len(information)
+        M = information + _RIDGE * jnp.trace(information) / k * jnp.eye(k)
+        if self.criterion == "condition":
+            eigenvalues = jnp.linalg.eigvalsh(M)
+            return jnp.log(eigenvalues[-1] / eigenvalues[0]) / 2
+        L = jnp.linalg.cholesky(M)
+        if self.criterion == "log_det":
+            return -jnp.log(jnp.diagonal(L)).mean()
+        variances = jnp.diagonal(cho_solve((L, True), jnp.eye(k)))
+        return jax.nn.logsumexp(POWER / 2 * jnp.log(variances)) / POWER
+
+
+def check_criterion(criterion: str) -> None:
+    """Raise a `ValueError` for a criterion that is not known."""
+    if criterion not in get_args(Criterion):
+        raise ValueError(
+            f"criterion is {criterion!r}, expected one of: "
+            f"{', '.join(get_args(Criterion))}."
+        )
+
+
+def rounded(model: Model, velocity: Any) -> Model:
+    """The model with a friction whose change of sign a gradient can see."""
+    speed = jnp.maximum(model.friction_speed, _ROUNDED * velocity)
+    return eqx.tree_at(lambda m: m.friction_speed, model, speed)
+
+
+def loss(plan: Plan, aim: Aim, shape: Shape, samples: int, weight: Any) -> Any:
+    """The criterion and the weighted squares of what is beyond the limits."""
+    m = plan.states(shape, samples)
+    Y = jax.vmap(regressor, (None, 0, 0, 0))(plan.model, m.q, m.qd, m.qdd)
+    tau = Y @ dynamic_parameters(plan.model)
+    used = jax.vmap(plan.limits.used)(m.q, m.qd, tau)
+    beyond = [jax.nn.relu(x - (1 - _ROOM)) for x in jax.tree.leaves(used)]
+    penalty = sum((x**2).sum() for x in beyond)
+    value = aim.value(aim.information(Y))
+    return value + weight * penalty, value
