@@ -11,6 +11,9 @@ from jaxdyn.identify._costs import Cost as Cost
 from jaxdyn.identify._costs import effort as effort
 from jaxdyn.identify._costs import reach as reach
 from jaxdyn.identify._costs import track as track
+from jaxdyn.identify._excitation import Excitation as Excitation
+from jaxdyn.identify._excitation import excite as excite
+from jaxdyn.identify._excitation import random_excitation as random_excitation
 from jaxdyn.identify._filters import filtered as filtered
 from jaxdyn.identify._fit import Fit as Fit
 from jaxdyn.identify._fit import fit as fit
