@@ -48,17 +48,23 @@ def assembled(model: jd.Model, start: Any, angles: Any) -> Any:
     only the columns of these two joints are needed.
     """
 
-    def newton(passive: Any, crank: Any) -> Any:
-        q = jnp.concatenate([crank[None], passive])
-        Psi = jd.loop_jacobian(model, q)[:, 1:]
-        return passive - jnp.linalg.solve(Psi, jd.loop_residual(model, q))
-
     def at(passive: Any, crank: Any) -> Any:
-        step = lambda x, _: (newton(x, crank), None)  # noqa: E731
-        passive, _ = lax.scan(step, passive, None, length=NEWTON_STEPS)
-        return passive, jnp.concatenate([crank[None], passive])
+        q = closed(model, passive, crank)
+        return q[1:], q
 
     return lax.scan(at, start, angles)[1]
+
+
+def closed(model: jd.Model, passive: Any, crank: Any) -> Any:
+    """The closed configuration at a crank angle, from angles of the other joints."""
+
+    def newton(passive: Any, _: None) -> Any:
+        q = jnp.concatenate([crank[None], passive])
+        Psi = jd.loop_jacobian(model, q)[:, 1:]
+        return passive - jnp.linalg.solve(Psi, jd.loop_residual(model, q)), None
+
+    passive, _ = lax.scan(newton, passive, None, length=NEWTON_STEPS)
+    return jnp.concatenate([crank[None], passive])
 
 
 def path(model: jd.Model, start: Any, angles: Any, x: Any) -> Any:

@@ -240,7 +240,7 @@ def definite(
         Inertial(float(m), c, I)
         for m, c, I in zip(*(np.asarray(x, float) for x in leaves), strict=True)
     ]
-    weight = mass or 1e-3 * (np.mean([x.mass for x in bodies]) or 1.0)
+    weight = mass or 1e-3 * float(np.mean([x.mass for x in bodies]) or 1.0)
     lengths = np.linalg.norm(np.asarray(model.p, float), axis=1)
     moment = weight * (radius or 0.1 * (lengths.mean() or 1.0)) ** 2 / 5
     for i, body in enumerate(bodies):

@@ -14,7 +14,7 @@ SPREAD = 4.0  # of logarithms of lengths: second moments by e^8 each way
 SHEAR = 4.0  # of slopes between axes
 SIZE = 12.0  # of logarithms of positive numbers
 _ROOTS = 7  # square roots before the series of the logarithm
-_NEWTON = 14  # steps for each of them
+_NEWTON = 24  # steps for each of them
 _SERIES = 7  # terms of it
 
 

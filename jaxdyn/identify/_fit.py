@@ -76,15 +76,13 @@ class Fit(eqx.Module):
         pairs = zip(self.names, self.uncertainty.known, strict=True)
         return tuple(name for name, known in pairs if not known)
 
-    def interval(
-        self, level: float = 0.95
-    ) -> tuple[Float[np.ndarray, " values"], Float[np.ndarray, " values"]]:
-        """The ends of intervals that hold the true values with this probability."""
+    def interval(self, level: float = 0.95) -> Float[np.ndarray, "values 2"]:
+        """Lower and upper ends of intervals that hold the true values so often."""
         if not 0 < level < 1:
             raise ValueError(f"level is {level}, expected a number between 0 and 1.")
         t = scipy.stats.t.ppf((1 + level) / 2, self.uncertainty.freedom)
         values = np.asarray(self.values, float)
-        return values - t * self.std, values + t * self.std
+        return np.stack([values - t * self.std, values + t * self.std], axis=1)
 
     def correlated(self, least: float = 0.95) -> list[tuple[str, str, float]]:
         """Pairs of values that the data hardly tell apart, and their correlation."""
@@ -101,7 +99,7 @@ class Fit(eqx.Module):
     def table(self, level: float = 0.95) -> str:
         """Names, nominal and fitted values, standard deviations and intervals."""
         nominal = self.parameters.values(jnp.zeros_like(self.theta))
-        low, high = self.interval(level)
+        low, high = self.interval(level).T
         columns = zip(
             self.names, nominal, self.values, self.std, low, high, strict=True
         )
@@ -139,7 +137,7 @@ def fit(
     *,
     solver: LevenbergMarquardt | Optax | None = None,
     priors: Prior | Sequence[Prior] = (),
-    validation: float = 0.2,
+    validation: float | int = 0.2,
     lags: int = 0,
     checkpoint: str | os.PathLike[str] | None = None,
     progress: bool = False,

@@ -77,7 +77,7 @@ def size_of(problem: Problem, x: Unknowns, rows: Any) -> Float[Array, ""]:
 held_out = eqx.filter_jit(size_of)
 
 
-def split(rows: Any, share: float) -> tuple[Any, Any | None]:
+def split(rows: Any, share: float | int) -> tuple[Any, Any | None]:
     """The rows to fit, and the last share of them, which is held out; None if empty.
 
     Raises:

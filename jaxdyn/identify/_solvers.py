@@ -45,13 +45,13 @@ class LevenbergMarquardt(eqx.Module):
     Attributes:
         rtol, atol: of coordinates and residuals; by default 1e-10 (float32: 1e-4).
         steps: at most.
-        every: steps between checkpoints.
+        every: steps between checkpoints, after which the damping starts anew.
     """
 
     rtol: float | None = eqx.field(static=True, default=None)
     atol: float | None = eqx.field(static=True, default=None)
     steps: int = eqx.field(static=True, default=200)
-    every: int = eqx.field(static=True, default=10)
+    every: int = eqx.field(static=True, default=50)
 
     forward = True  # Jacobians are made column by column
 
@@ -60,62 +60,70 @@ class LevenbergMarquardt(eqx.Module):
     ) -> Found:
         """The least squares of the problem."""
         x = problem.start()
-        is_double = x.theta.dtype == jnp.float64
-        usual = 1e-10 if is_double else 1e-4
-        solver = optimistix.LevenbergMarquardt(self.rtol or usual, self.atol or usual)
-        state = _Climb.start(solver, problem, x, self.steps)
+        dtype, start = x.theta.dtype, jnp.asarray(0)
+        losses = jnp.full(self.steps, jnp.nan, dtype)
+        state = _Climb(x, start, jnp.asarray(False), losses)
         state = state if saved is None else saved.load(state)
-        while True:
-            k, is_over = int(state.k), bool(state.is_over)
-            if k and saved is not None and (k % self.every == 0 or is_over):
-                saved.save(k, state)
-            if is_over or k >= self.steps:
-                break
-            state = _climbed(solver, problem, state)
-            tell(1, float(state.losses[k]))
+        while not state.is_over and state.k < self.steps:
+            before = int(state.k)
+            state = _climbed(self, problem, state)
+            if saved is not None:
+                saved.save(int(state.k), state)
+            tell(int(state.k) - before, float(state.losses[int(state.k) - 1]))
         k = int(state.k)
-        failed = not np.isfinite(state.losses[max(k - 1, 0)])
+        failed = not np.isfinite(state.losses[k - 1])
         return Found(
             x=state.x,
             losses=np.asarray(state.losses[:k]),
-            validations=np.zeros(0, x.theta.dtype),
+            validations=np.zeros(0, dtype),
             message=_ending(failed, bool(state.is_over), k),
             converged=bool(state.is_over) and not failed,
             failed=failed,
         )
 
+    def solver(self, dtype: Any) -> optimistix.LevenbergMarquardt:
+        """That of optimistix."""
+        usual = 1e-10 if dtype == jnp.float64 else 1e-4
+        return optimistix.LevenbergMarquardt(self.rtol or usual, self.atol or usual)
+
 
 class _Climb(eqx.Module):
-    """What a step of Levenberg and Marquardt hands to the next."""
+    """What some steps of Levenberg and Marquardt hand to the next."""
 
     x: Unknowns
-    state: Any
     k: Any
     is_over: Any
     losses: Any
 
-    @staticmethod
-    def start(solver: Any, problem: Problem, x: Unknowns, steps: int) -> "_Climb":
-        function = _vector(problem)
-        struct = jax.eval_shape(lambda: function(x, None)[0])
-        state = solver.init(function, x, None, {}, struct, None, frozenset())
-        losses = jnp.full(steps, jnp.nan, x.theta.dtype)
-        return _Climb(x, state, jnp.asarray(0), jnp.asarray(False), losses)
-
-
-def _vector(problem: Problem) -> Callable:
-    return lambda x, _: (problem.vector(x), None)
-
 
 @eqx.filter_jit
-def _climbed(solver: Any, problem: Problem, at: _Climb) -> _Climb:
-    function, tags = _vector(problem), frozenset()
-    x, state, _ = solver.step(function, at.x, None, {}, at.state, tags)
-    is_over, _ = solver.terminate(function, x, None, {}, state, tags)
-    squares = (state.f_info.residual**2).sum() / (2 * problem.count)
-    # the first residual is of the start: if that is not finite there is no way on
-    is_over = is_over | ~jnp.isfinite(squares)
-    return _Climb(x, state, at.k + 1, is_over, at.losses.at[at.k].set(squares))
+def _climbed(given: LevenbergMarquardt, problem: Problem, at: _Climb) -> _Climb:
+    """The next steps, by the parts of which optimistix makes its own loop."""
+    solver, tags = given.solver(at.losses.dtype), frozenset()
+    until = jnp.minimum(at.k + given.every, given.steps)
+
+    def function(x: Any, _: None) -> Any:
+        return problem.vector(x), None
+
+    struct = jax.eval_shape(lambda: function(at.x, None)[0])
+    state = solver.init(function, at.x, None, {}, struct, None, tags)
+    arrays, rest = eqx.partition(state, eqx.is_array)
+
+    def goes_on(carried: Any) -> Any:
+        return (carried[0].k < until) & ~carried[0].is_over
+
+    def step(carried: Any) -> Any:
+        at, arrays = carried
+        state = eqx.combine(arrays, rest)
+        x, state, _ = solver.step(function, at.x, None, {}, state, tags)
+        is_over, _ = solver.terminate(function, x, None, {}, state, tags)
+        squares = (state.f_info.residual**2).sum() / (2 * problem.count)
+        # the first residual is of the start: if it is not finite there is no way on
+        is_over = is_over | ~jnp.isfinite(squares)
+        losses = at.losses.at[at.k].set(squares)
+        return _Climb(x, at.k + 1, is_over, losses), eqx.filter(state, eqx.is_array)
+
+    return jax.lax.while_loop(goes_on, step, (at, arrays))[0]
 
 
 class Optax(eqx.Module):

@@ -1,0 +1,118 @@
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import jax
+import numpy as np
+import optax
+import pytest
+
+import jaxdyn as jd
+from jaxdyn.identify import LevenbergMarquardt, Optax, Torque, choose, fit
+from jaxdyn.io import Log
+
+STEPS = 6000
+
+
+@pytest.fixture(autouse=True)
+def usual_types():
+    """Optax mixes types of numbers."""
+    with jax.numpy_dtype_promotion("standard"):
+        yield
+
+
+def problem():
+    b = jd.ModelBuilder("pendulum")
+    rod = jd.Inertial.box(1.0, (0.1, 0.1, 0.5)).moved(np.eye(3), np.array([0, 0, -0.3]))
+    b.add_body("rod", axis=(0, 1, 0), inertial=rod, damping=0.1, friction=0.2)
+    true, rng = b.build(), np.random.default_rng(0)
+    q, qd, qdd = (rng.normal(size=(50, 1)) for _ in range(3))
+    tau = jax.vmap(jd.inverse_dynamics, (None, 0, 0, 0))(true, q, qd, qdd)
+    log = Log(
+        np.arange(50.0), q, qd, qdd, np.asarray(tau) + 0.1 * rng.normal(size=tau.shape)
+    )
+    return choose(true, ["*.damping", "*.friction"], start={"*": 0.5}), log
+
+
+def long_fit(folder):
+    chosen, log = problem()
+    solver = Optax(optax.adam(1e-3), steps=STEPS, batch=10, every=20)
+    return fit(chosen, Torque(), log, solver=solver, checkpoint=folder)
+
+
+def start(folder):
+    code = (
+        "import jax; jax.config.update('jax_enable_x64', True)\n"
+        "from tests.identify.test_checkpoints import long_fit\n"
+        f"found = long_fit({str(folder)!r})\n"
+        "print('theta', *(float(x).hex() for x in found.theta))\n"
+        "print('losses', *(float(x).hex() for x in found.losses))"
+    )
+    root = Path(__file__).parents[2]
+    return subprocess.Popen(
+        [sys.executable, "-c", code],
+        cwd=root,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=os.environ | {"PYTHONPATH": str(root)},
+    )
+
+
+def test_a_killed_fit_goes_on_and_ends_bit_by_bit_as_if_it_had_not_been(tmp_path):
+    rng = np.random.default_rng()  # a random time, as the one who kills does not ask
+    whole = start(tmp_path / "whole")
+    broken = start(tmp_path / "broken")
+    expected = whole.communicate(timeout=300)[0]
+    while not list((tmp_path / "broken/states").glob("[0-9]*")):
+        assert broken.poll() is None
+        time.sleep(0.01)
+    time.sleep(rng.uniform(0, 2))
+    broken.send_signal(signal.SIGKILL)
+    broken.communicate()
+    was_early = broken.returncode == -signal.SIGKILL
+    if was_early:
+        assert (tmp_path / "broken").exists()
+        again = start(tmp_path / "broken")
+        found = again.communicate(timeout=300)[0]
+        assert found == expected and found.startswith("theta")
+    assert not (tmp_path / "broken").exists()
+
+
+@pytest.mark.parametrize("solver", [LevenbergMarquardt(every=2), None])
+def test_a_search_goes_on_from_its_last_state(tmp_path, solver):
+    chosen, log = problem()
+    solver = solver or Optax(optax.adam(1e-2), steps=60, every=20)
+
+    class Stop(Exception):
+        pass
+
+    def stopping(self, step, state, save=jd.identify._checkpoints.Checkpoints.save):
+        save(self, step, state)
+        if step >= (2 if isinstance(solver, LevenbergMarquardt) else 40):
+            raise Stop
+
+    expected = fit(chosen, Torque(), log, solver=solver)
+    with pytest.MonkeyPatch.context() as patch, pytest.raises(Stop):
+        patch.setattr(jd.identify._checkpoints.Checkpoints, "save", stopping)
+        fit(chosen, Torque(), log, solver=solver, checkpoint=tmp_path / "x")
+    found = fit(chosen, Torque(), log, solver=solver, checkpoint=tmp_path / "x")
+    np.testing.assert_array_equal(found.theta, expected.theta)
+    np.testing.assert_array_equal(found.losses, expected.losses)
+    assert not (tmp_path / "x").exists()
+
+
+def test_folders_of_others_are_left_alone(tmp_path):
+    chosen, log = problem()
+    solver = Optax(optax.adam(1e-2), steps=20, every=20)
+    (tmp_path / "letters").mkdir()
+    (tmp_path / "letters/a.txt").write_text("dear")
+    with pytest.raises(ValueError, match="is not empty and has no states of a fit"):
+        fit(chosen, Torque(), log, solver=solver, checkpoint=tmp_path / "letters")
+    assert (tmp_path / "letters/a.txt").read_text() == "dear"
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other/problem.json").write_text('"another"')
+    with pytest.raises(ValueError, match="has the states of another fit"):
+        fit(chosen, Torque(), log, solver=solver, checkpoint=tmp_path / "other")

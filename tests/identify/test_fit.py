@@ -1,0 +1,203 @@
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+import scipy.stats
+
+import jaxdyn as jd
+from jaxdyn import identify
+from jaxdyn.identify import Acceleration, Gaussian, Optax, Torque, choose, fit
+from jaxdyn.io import Log
+
+
+def arm(joints=2):
+    b = jd.ModelBuilder("arm")
+    box = jd.Inertial.box(1.5, (0.3, 0.1, 0.15)).moved(np.eye(3), np.array([0.2, 0, 0]))
+    axes = [(0, 0, 1), (0, 1, 0)]
+    for k in range(joints):
+        parent = f"link{k}" if k else None
+        b.add_body(
+            f"link{k + 1}",
+            parent,
+            axis=axes[k],
+            p=(0.3 * k, 0, 0.1),
+            inertial=box,
+            damping=0.3,
+            friction=0.2,
+        )
+    return b.build()
+
+
+def measured(model, rng, rows=60, noise=0.0):
+    q, qd, qdd = (jnp.asarray(rng.normal(size=(rows, model.nv))) for _ in range(3))
+    tau = jax.jit(jax.vmap(jd.inverse_dynamics, (None, 0, 0, 0)))(model, q, qd, qdd)
+    tau = np.asarray(tau) + noise * rng.normal(size=tau.shape)
+    return Log(0.1 * np.arange(rows), *map(np.asarray, (q, qd, qdd)), tau)
+
+
+@pytest.fixture
+def usual_types():
+    """Optax mixes types of numbers."""
+    with jax.numpy_dtype_promotion("standard"):
+        yield
+
+
+def test_torques_give_the_parameters_that_made_them(rng):
+    true = arm()
+    patterns = ["link2.mass", "link2.com_x", "*.damping", "*.friction"]
+    start = {"*.mass": 3.0, "*.com_x": 0.1, "*.damping": 0.1, "*.friction": 1.0}
+    chosen = choose(true, patterns, start=start)
+    found = fit(chosen, Torque(), measured(true, rng))
+    assert found.converged and found.rms < 1e-10 and found.validation_rms < 1e-10
+    expected = chosen.values(jnp.zeros_like(chosen.theta))
+    np.testing.assert_allclose(found.values, expected, rtol=1e-8)
+
+
+def test_accelerations_give_the_parameters_that_made_them(rng):
+    true = arm(1)
+    heavy = eqx.tree_at(lambda m: m.inertia, true, 2 * true.inertia)
+    chosen = choose(heavy, ["link1.inertia", "*.damping"], start={"*.damping": 1.0})
+    found = fit(chosen, Acceleration(), measured(true, rng))
+    assert found.rms < 1e-9
+    np.testing.assert_allclose(found.model.damping, true.damping, rtol=1e-8)
+    np.testing.assert_allclose(
+        found.model.inertia[0, 2, 2], true.inertia[0, 2, 2], rtol=1e-7
+    )
+
+
+def test_optax_comes_to_the_same_place(rng, usual_types):
+    true = arm(1)
+    chosen = choose(true, ["*.damping", "*.friction"], start={"*": 0.5})
+    log = measured(true, rng, noise=0.01)
+    exact = fit(chosen, Torque(0.01), log)
+    slow = Optax(optax.adam(0.05), steps=1500, every=1500)
+    found = fit(chosen, Torque(0.01), log, solver=slow)
+    np.testing.assert_allclose(found.values, exact.values, rtol=1e-6)
+    np.testing.assert_allclose(found.std, exact.std, rtol=1e-5)
+    second = Optax(optax.lbfgs(), steps=20, every=10)
+    found = fit(chosen, Torque(0.01), log, solver=second)
+    np.testing.assert_allclose(found.values, exact.values, rtol=1e-6)
+
+
+def test_batches_and_patience(rng, usual_types):
+    true = arm(1)
+    chosen = choose(true, ["*.damping", "*.friction"], start={"*": 0.5})
+    log = measured(true, rng, noise=0.01)
+    schedule = optax.exponential_decay(0.1, 20, 0.8)
+    solver = Optax(optax.adam(schedule), steps=1000, batch=8, every=20, patience=3)
+    found = fit(chosen, Torque(0.01), log, solver=solver)
+    assert found.converged and len(found.losses) < 1000
+    assert found.validation_rms == pytest.approx(np.nanmin(found.validations))
+    assert abs(found.model.damping[0] - 0.3) < 0.02
+
+
+def test_values_that_data_do_not_tell_are_named(rng):
+    true = arm(1)  # gravity along the axis: the mass has no effect but by m x²
+    chosen = choose(true, ["link1.mass", "link1.com_x", "*.damping"])
+    found = fit(chosen, Torque(0.01), measured(true, rng, noise=0.01))
+    assert set(found.unknown) == {"link1.com_x", "link1.mass"}
+    assert np.isinf(found.std).sum() == 2
+    assert "not told" in repr(found)
+
+
+def test_a_prior_decides_what_data_do_not_tell(rng):
+    true = arm(1)
+    start = {"*.mass": 3.0, "*.com_x": 0.1, "*.damping": 0.5}
+    chosen = choose(true, ["link1.mass", "link1.com_x", "*.damping"], start=start)
+    prior = Gaussian("link1.mass", 1e-3, mean=1.5)
+    found = fit(chosen, Torque(0.01), measured(true, rng, noise=0.01), priors=prior)
+    values = dict(zip(found.names, found.values, strict=True))
+    assert abs(values["link1.mass"] - 1.5) < 5e-3
+    assert not found.unknown
+
+
+def test_standard_deviations_are_those_of_linear_least_squares(rng):
+    true = arm(1)
+    log = measured(true, rng, noise=0.05)
+    found = fit(choose(true, ["*.damping", "*.friction"]), Torque(), log, validation=0)
+    model = eqx.tree_at(
+        lambda m: (m.damping, m.friction), true, (0 * true.damping,) * 2
+    )
+    Y = jax.vmap(jd.regressor, (None, 0, 0, 0))(model, log.q, log.qd, log.qdd)
+    names = jd.parameter_names(true)
+    columns = [names.index(f"j_link1.{x}") for x in ("damping", "friction")]
+    A = np.asarray(Y)[:, 0, columns]
+    covariance = np.linalg.inv(A.T @ A) * (found.residuals**2).sum() / (len(A) - 2)
+    np.testing.assert_allclose(found.covariance, covariance, rtol=1e-8)
+    low, high = found.interval(0.9).T
+    t = scipy.stats.t.ppf(0.95, len(A) - 2)
+    np.testing.assert_allclose(high - low, 2 * t * found.std, rtol=1e-12)
+
+
+def test_lags_widen_intervals_where_noise_is_correlated(rng):
+    true = arm(1)
+    log = measured(true, rng, rows=400)
+    noise = np.convolve(rng.normal(size=419), np.ones(20) / 20, "valid")[:, None]
+    slow = np.sin(0.05 * np.arange(400))[:, None]
+    q = np.zeros_like(log.q)
+    tau = 0.3 * slow + 0.2 * slow / np.hypot(slow, true.friction_speed) + 0.1 * noise
+    log = Log(log.ts, q, slow, np.zeros_like(q), tau)
+    chosen = choose(true, ["*.damping"])
+    plain = fit(chosen, Torque(), log, validation=0)
+    honest = fit(chosen, Torque(), log, validation=0, lags=40)
+    assert honest.values == plain.values
+    assert honest.std[0] > 2 * plain.std[0]
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say(rng):
+    true = arm(1)
+    log = measured(true, rng, rows=40)
+    chosen = choose(true, ["*.damping", "*.friction"])
+    hits = 0
+    for _ in range(60):
+        noisy = eqx.tree_at(
+            lambda x: x.tau, log, log.tau + 0.05 * rng.normal(size=log.tau.shape)
+        )
+        low, high = fit(chosen, Torque(), noisy, validation=0).interval(0.8).T
+        hits += ((low < [0.3, 0.2]) & ([0.3, 0.2] < high)).sum()
+    assert 0.7 < hits / 120 < 0.9  # three standard deviations of the count
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_fits_from_bad_starts_are_physically_possible(seed):
+    rng = np.random.default_rng(seed)
+    true = arm(2)
+    chosen = choose(true, ["*.inertial", "*.damping"])
+    bad = jnp.asarray(2 * rng.normal(size=chosen.theta.shape))
+    chosen = eqx.tree_at(lambda c: c.theta, chosen, bad)
+    solver = identify.LevenbergMarquardt(steps=25)
+    found = fit(chosen, Torque(), measured(true, rng), solver=solver)
+    pi = jd.inertial_parameters(found.model)
+    assert np.linalg.eigvalsh(jax.vmap(jd.pseudo_inertia)(pi)).min() > 0
+    assert (found.model.damping > 0).all()
+
+
+def test_what_is_wrong_with_data_is_said(rng):
+    model = arm(1)
+    chosen = choose(model, "*.damping")
+    log = measured(model, rng)
+    with pytest.raises(ValueError, match="log has no qdd: call filtered"):
+        fit(chosen, Torque(), Log(log.ts, log.q, log.qd, None, log.tau))
+    with pytest.raises(ValueError, match="data is a list, expected a Log"):
+        fit(chosen, Torque(), [1, 2])
+    with pytest.raises(ValueError, match=r"q of the log has shape \(60, 1\).*'arm'"):
+        fit(choose(arm(2), "*.damping"), Torque(), log)
+    with pytest.raises(ValueError, match="validation is 1.5"):
+        fit(chosen, Torque(), log, validation=1.5)
+    with pytest.raises(ValueError, match="batch is 100, expected 1 to 48"):
+        fit(chosen, Torque(), log, solver=Optax(optax.sgd(0.1), batch=100))
+    with pytest.raises(ValueError, match="patience needs held-out rows"):
+        solver = Optax(optax.sgd(0.1), patience=1)
+        fit(chosen, Torque(), log, solver=solver, validation=0)
+
+
+def test_a_loss_that_is_not_finite_is_told(rng):
+    model = arm(1)
+    log = measured(model, rng)
+    wrong = eqx.tree_at(lambda x: x.tau, log, log.tau * np.nan)
+    chosen = choose(model, "*.damping")
+    for solver in (identify.LevenbergMarquardt(), Optax(optax.sgd(0.1), steps=4)):
+        with pytest.raises(RuntimeError, match="fit: The loss is not finite"):
+            fit(chosen, Torque(), wrong, solver=solver)

@@ -1,0 +1,101 @@
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+import optax
+import pytest
+
+import jaxdyn as jd
+from jaxdyn.identify import Optax, Simulated, choose, fit
+from jaxdyn.io import Log
+from tests.reference import load
+
+
+def pendulum():
+    b = jd.ModelBuilder("pendulum")
+    rod = jd.Inertial.box(1.0, (0.1, 0.1, 0.5)).moved(np.eye(3), np.array([0, 0, -0.3]))
+    b.add_body("rod", axis=(0, 1, 0), inertial=rod, damping=0.1, stiffness=2.0)
+    return b.build()
+
+
+def swing(model, times=41, q0=1.0):
+    ts = jnp.linspace(0.0, 2.0, times)
+    tau = 0.5 * jnp.sin(3 * ts)[:, None]
+    run = jd.simulate(model, jnp.array([q0]), jnp.zeros(1), ts, torque=tau)
+    return Log(*map(np.asarray, (ts, run.q, run.qd)), None, np.asarray(tau))
+
+
+def place(model, q, qd):
+    """The end of the rod, as a camera would see it."""
+    poses = jd.forward_kinematics(model, q)
+    return poses.p[0] + poses.R[0] @ jnp.asarray([0.0, 0.0, -0.6], q.dtype)
+
+
+CHOSEN = dict(patterns=["*.damping", "*.stiffness"], start={"*": 1.0})
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"length": 10}, {"length": 10, "free_start": True, "continuity": 1e-3}],
+    ids=["single", "windows", "multiple"],
+)
+def test_motions_give_the_parameters_that_made_them(options):
+    true = pendulum()
+    found = fit(choose(true, **CHOSEN), Simulated(**options), swing(true))
+    assert found.converged
+    np.testing.assert_allclose(found.model.damping, 0.1, rtol=1e-6)
+    np.testing.assert_allclose(found.model.stiffness, 2.0, rtol=1e-6)
+
+
+def test_multiple_shooting_mends_wrong_starts(rng):
+    true = pendulum()
+    log = swing(true)
+    blurred = eqx.tree_at(
+        lambda x: x.qd, log, log.qd + 0.3 * rng.normal(size=log.qd.shape)
+    )
+    shooting = Simulated(length=10, free_start=True, continuity=1e-3)
+    found = fit(choose(true, **CHOSEN), shooting, blurred)
+    np.testing.assert_allclose(found.model.damping, 0.1, rtol=1e-6)
+    plain = fit(choose(true, **CHOSEN), Simulated(length=10), blurred)
+    assert abs(plain.model.damping[0] - 0.1) > 1e-3
+
+
+def test_what_a_camera_sees_is_enough_and_optax_takes_it_too():
+    true = pendulum()
+    log = swing(true, times=21)
+    y = np.stack([place(true, jnp.asarray(q), None) for q in log.q])
+    seen = Simulated(measure=place, y=y)
+    found = fit(choose(true, **CHOSEN), seen, log)
+    np.testing.assert_allclose(found.model.stiffness, 2.0, rtol=1e-6)
+    slow = Optax(optax.adam(0.05), steps=3)
+    with jax.numpy_dtype_promotion("standard"):  # optax mixes types
+        begun = fit(choose(true, **CHOSEN), seen, log, solver=slow)
+    assert begun.losses[2] < begun.losses[0]
+
+
+@pytest.mark.reference
+def test_masses_of_a_gripper_from_a_fall_that_another_program_computed():
+    case = load("gripper")["cases"][0]
+    true = jd.from_dict(case["model"])
+    fall = case["free_fall"]
+    wrong = eqx.tree_at(lambda m: m.mass, true, true.mass * jnp.array([1, 1.5, 0.5, 2]))
+    chosen = choose(wrong, [f"{name}.mass" for name in true.names[1:]])
+    every = slice(None, None, 5)
+    log = Log(*(np.asarray(fall[x])[every] for x in ("t", "q", "qd")))
+    found = fit(chosen, Simulated(std=1e-6), log)
+    np.testing.assert_allclose(found.model.mass, true.mass, rtol=1e-5)
+
+
+def test_wrong_shooting_says_what_is_wrong():
+    model = pendulum()
+    log, chosen = swing(model), choose(model, "*.damping")
+    with pytest.raises(ValueError, match="measure and y belong together"):
+        Simulated(measure=place)
+    with pytest.raises(ValueError, match="give free_start=True"):
+        Simulated(continuity=1.0)
+    with pytest.raises(ValueError, match="length is 41, expected 1 to 40"):
+        fit(chosen, Simulated(length=41), log)
+    with pytest.raises(ValueError, match="no rates qd"):
+        fit(chosen, Simulated(), Log(log.ts, log.q))
+    with pytest.raises(ValueError, match="y has 2 rows, expected 41"):
+        fit(chosen, Simulated(measure=place, y=np.zeros((2, 3))), log)
