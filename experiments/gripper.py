@@ -32,6 +32,8 @@ from parts.gripper_motions import (
     torques,
 )
 
+TIMED = True
+
 
 @dataclass(frozen=True)
 class Config:

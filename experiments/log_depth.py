@@ -52,6 +52,8 @@ from parts.parallel_programs import (
 from parts.timed_programs import timed
 from parts.tree_shapes import SHAPES, Depths, Steps, steps
 
+TIMED = True
+
 Sizes = dict[str, list[int]]
 REFINED = PLAIN[2:]
 

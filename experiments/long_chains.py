@@ -45,6 +45,8 @@ from parts.timed_programs import (
     timed,
 )
 
+TIMED = True
+
 METHODS = ("denoc", "articulated", "composite", "gibbs_appell", "noc", INVERSE)
 THREADS = {
     True: "LAPACK, which factors the formed matrices, ran in one thread.",

@@ -34,6 +34,8 @@ from parts.ladder_programs import (
 )
 from parts.timed_programs import timed
 
+TIMED = True
+
 PRINTED = {
     "kkt": "O((n + m)³)",
     "range_space": "O(n m² + m³)",

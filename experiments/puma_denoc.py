@@ -35,6 +35,8 @@ from parts.puma_forced import (
 )
 from parts.puma_forced import Config as Config
 
+TIMED = True
+
 
 def run(config: Config, folder: Path) -> Report:
     """Simulates, draws and judges."""

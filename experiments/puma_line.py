@@ -31,6 +31,8 @@ from parts.line_motion import Config as Config
 from parts.open_loop import evaluations, median_times
 from parts.puma_line_verdicts import SHORT, STEPPINGS, Case, means, verdicts
 
+TIMED = True
+
 
 def run(config: Config, folder: Path) -> Report:
     """Simulates, draws and judges."""

@@ -20,6 +20,8 @@ from jaxdyn.view import save_animation
 from parts.rope_falls import Fallen, Times, fall, timed
 from parts.rope_figures import plot_energy, plot_plane, plot_space, plot_tips
 
+TIMED = True
+
 RUNS = ("planar", "spatial")
 
 

@@ -8,11 +8,14 @@ import sys
 import time
 import traceback
 from collections.abc import Callable, Iterator
+from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
 
+import jax
 from tqdm import tqdm
 
 import jaxdyn
@@ -44,6 +47,15 @@ class Experiment:
         except SyntaxError as error:
             return f"(cannot be read: {error})"
         return (ast.get_docstring(program) or "(no docstring)").splitlines()[0]
+
+    @property
+    def is_timed(self) -> bool:
+        """Whether it measures times, as the script says by `TIMED = True`."""
+        try:
+            lines = ast.parse(self.script.read_text(encoding="utf-8")).body
+        except SyntaxError:
+            return False
+        return any(ast.unparse(line) == "TIMED = True" for line in lines)
 
     def prepared(self) -> Run:
         """The experiment with its settings, checked.
@@ -117,25 +129,73 @@ def reproduce(arguments: argparse.Namespace) -> int:
     for x in chosen:
         check_results(results / x.name, arguments.force)
     runs, failed = _prepared(chosen)
-    import matplotlib
-
-    matplotlib.use("Agg")  # pictures go to files, also where there is a screen
     is_quiet = len(runs) < 2 or not sys.stderr.isatty()
-    for x, run in (bar := tqdm(runs, disable=is_quiet, unit="experiment")):
-        bar.set_description(x.name)
-        bar.write(f"\n{x.name}: {x.question}", sys.stdout)
-        try:
-            with _few_collections():
-                lines = _run(x.name, run, results, arguments.force)
-        except Exception as error:
-            failed.append(x.name)
-            bar.write(_reason(x.name, error), sys.stderr)
-        else:
-            bar.write("\n".join(lines), sys.stdout)
+    with tqdm(total=len(runs), disable=is_quiet, unit="experiment") as bar:
+
+        def begins(x: Experiment) -> None:
+            bar.write(f"\n{x.name}: {x.question}", sys.stdout)
+            sys.stdout.flush()
+
+        for x, lines, reason in _done(runs, results, arguments, begins):
+            if reason:
+                failed.append(x.name)
+                bar.write(reason, sys.stderr)
+            else:
+                bar.write("\n".join(lines), sys.stdout)
+            bar.update()
     print(f"\nall reports on one page: {write_index(results)}")
     if failed:
         print(f"jaxdyn: failed: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0
+
+
+def _done(
+    runs: list[Experiment],
+    results: Path,
+    arguments: argparse.Namespace,
+    begins: Callable[[Experiment], None],
+) -> Iterator[tuple[Experiment, list[str], str]]:
+    """The experiments, each with what there is to say, or with a reason why not.
+
+    Those that measure times run one by one, the others side by side, in processes.
+    """
+    together = [x for x in runs if not x.is_timed]
+    if len(together) < 2 or arguments.jobs < 2:
+        together = []
+    for x in runs:
+        if x not in together:
+            begins(x)
+            yield x, *_tried(x, results, arguments.force)
+    if not together:
+        return
+    jobs = min(arguments.jobs, len(together))
+    with ProcessPoolExecutor(jobs, get_context("spawn"), _begin) as pool:
+        try:
+            work = [pool.submit(_tried, x, results, arguments.force) for x in together]
+            for x, found in zip(together, work, strict=True):
+                lines, reason = found.result()
+                begins(x)
+                yield x, lines, reason
+        except BaseException:
+            pool.shutdown(cancel_futures=True)
+            raise
+
+
+def _begin() -> None:
+    """What `jaxdyn` does before it works, for a process of its own."""
+    jax.config.update("jax_enable_x64", True)
+
+
+def _tried(x: Experiment, results: Path, force: bool) -> tuple[list[str], str]:
+    """What an experiment found, or why it failed."""
+    import matplotlib
+
+    matplotlib.use("Agg")  # pictures go to files, also where there is a screen
+    try:
+        with _few_collections():
+            return _run(x.name, x.prepared(), results, force), ""
+    except Exception as error:
+        return [], _reason(x.name, error)
 
 
 @contextmanager
@@ -151,14 +211,13 @@ def _few_collections() -> Iterator[None]:
         gc.unfreeze()
 
 
-def _prepared(
-    chosen: list[Experiment],
-) -> tuple[list[tuple[Experiment, Run]], list[str]]:
+def _prepared(chosen: list[Experiment]) -> tuple[list[Experiment], list[str]]:
     """What can run, and the names of scripts that cannot even be imported."""
     runs, failed = [], []
     for x in chosen:
         try:
-            runs.append((x, x.prepared()))
+            x.prepared()
+            runs.append(x)
         except ValueError:  # wrong settings: nothing shall start
             raise
         except Exception as error:

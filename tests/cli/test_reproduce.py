@@ -1,4 +1,5 @@
 import json
+import os
 import runpy
 import sys
 
@@ -99,13 +100,32 @@ def test_all_goes_on_after_a_failure(checkout, tmp_path, capsys):
     checkout("b", action="raise ValueError('no such file')")
     checkout("c").write_text("import no_such_module")
     checkout("d")
-    assert main(["reproduce", "all", "-o", "results"]) == 1
+    assert main(["reproduce", "all", "-o", "results", "--jobs", "1"]) == 1
     error = capsys.readouterr().err
     assert "broken leg" in error and "Traceback" in error  # an error of the program
     assert "jaxdyn: b: no such file\n" in error
     assert "No module named 'no_such_module'" in error
     assert "jaxdyn: failed: c, a, b\n" in error
     assert results(tmp_path) == ["d", "index.html"]
+
+
+def test_what_is_not_timed_runs_side_by_side(checkout, tmp_path, capsys):
+    where = "(folder / 'process').write_text(str(__import__('os').getpid()))"
+    for name in ("a", "b", "c"):
+        checkout(name, action=where)
+    script = checkout("timed", action=where)
+    script.write_text(script.read_text() + "\n\nTIMED = True\n")
+    checkout("broken", action="raise RuntimeError('broken leg')")
+    assert main(["reproduce", "all", "--jobs", "2"]) == 1
+    shown = capsys.readouterr()
+    order = [shown.out.index(f"\n{x}: ") for x in ("timed", "a", "b", "broken", "c")]
+    assert order == sorted(order)
+    assert "broken leg" in shown.err and "jaxdyn: failed: broken\n" in shown.err
+    process = {
+        x: (tmp_path / f"results/{x}/process").read_text() for x in ("a", "b", "timed")
+    }
+    assert process["timed"] == str(os.getpid())
+    assert process["timed"] not in (process["a"], process["b"])
 
 
 def test_results_are_not_overwritten_without_force(checkout, tmp_path, capsys):
