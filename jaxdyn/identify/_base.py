@@ -8,7 +8,6 @@ import numpy as np
 import scipy.linalg
 
 from jaxdyn.algorithms import (
-    dynamic_parameters,
     parameter_names,
     random_configuration,
 )
@@ -17,6 +16,7 @@ from jaxdyn.identify._columns import (
     check_tree,
     chosen_columns,
     log_arrays,
+    parameters_of,
     regressor_rows,
 )
 from jaxdyn.io import Log
@@ -82,7 +82,7 @@ class BaseParameters:
 
     def of(self, model: Model) -> np.ndarray:
         """The values beta of the combinations in a model."""
-        return self.B @ np.asarray(dynamic_parameters(model), float)[self.columns]
+        return self.B @ parameters_of(model)[self.columns]
 
 
 def base_parameters(

@@ -7,7 +7,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxdyn.algorithms import parameter_names, regressor
+from jaxdyn.algorithms import dynamic_parameters, parameter_names, regressor
 from jaxdyn.io import Log
 from jaxdyn.model import Model
 
@@ -109,6 +109,16 @@ def regressor_rows(
             rows = np.minimum(np.arange(k, k + _CHUNK), times - 1)
             pieces.append(np.asarray(_rows(model, *(x[rows] for x in states))))
     return np.concatenate(pieces)[:times]
+
+
+def parameters_of(model: Model) -> np.ndarray:
+    """A copy of the dynamic parameters of a model, in double precision."""
+    return np.array(_parameters(model), float)
+
+
+@jax.jit
+def _parameters(model: Model) -> Any:
+    return dynamic_parameters(model)
 
 
 @jax.jit

@@ -1,17 +1,15 @@
 """What must be positive in a physical model: pseudo-inertias and effects of joints."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import equinox as eqx
+import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxdyn.algorithms import dynamic_parameters
-from jaxdyn.model import (
-    Model,
-    inertial_parameters,
-    with_inertial_parameters,
-)
+from jaxdyn.identify._columns import parameters_of
+from jaxdyn.model import Model, with_inertial_parameters
 
 _EFFECTS = ("armature", "damping", "friction", "stiffness")
 _FLAT = 1e-6  # a body with less extent than this, of its largest, is not physical
@@ -79,8 +77,8 @@ def mass_cones(model: Model, columns: np.ndarray) -> tuple[Cones, np.ndarray]:
     Raises:
         ValueError: a body is not physical, and only some of its parameters are free.
     """
-    pi = np.asarray(inertial_parameters(model), float)
-    x = np.array(dynamic_parameters(model), float)[columns]
+    every = parameters_of(model)
+    pi, x = every[: 10 * model.n].reshape(-1, 10), every[columns]
     bodies = np.unique(columns[columns < 10 * model.n] // 10)
     slopes = np.zeros((len(bodies), len(columns), 4, 4))
     at_zero, nominal = np.zeros((2, len(bodies), 4, 4))
@@ -111,11 +109,11 @@ def effect_cones(count: int, places: np.ndarray, nominal: np.ndarray) -> Cones:
 
 def with_parameters(model: Model, columns: np.ndarray, x: np.ndarray) -> Model:
     """The model with the free parameters replaced."""
-    pi = np.array(dynamic_parameters(model), float)
+    pi = parameters_of(model)
     pi[columns] = x
     bodies, rest = pi[: 10 * model.n].reshape(-1, 10), pi[10 * model.n :]
     touched = np.unique(columns[columns < 10 * model.n] // 10)
-    changed = with_inertial_parameters(model, jnp.asarray(bodies, model.dtype))
+    changed = _with_bodies(model, jnp.asarray(bodies, model.dtype))
     for name in ("mass", "com", "inertia"):  # untouched bodies keep every digit
         old, new = getattr(model, name), getattr(changed, name)
         leaf = jnp.asarray(old).at[touched].set(new[touched])
@@ -125,6 +123,11 @@ def with_parameters(model: Model, columns: np.ndarray, x: np.ndarray) -> Model:
         leaf = jnp.asarray(values, model.dtype)
         model = eqx.tree_at(lambda m, name=name: getattr(m, name), model, leaf)
     return model
+
+
+@jax.jit
+def _with_bodies(model: Model, pi: Any) -> Model:
+    return with_inertial_parameters(model, pi)
 
 
 def is_physical(model: Model, columns: np.ndarray) -> bool:

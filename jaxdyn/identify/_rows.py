@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jaxdyn.algorithms import dynamic_parameters
-from jaxdyn.identify._columns import log_arrays, regressor_rows
+from jaxdyn.identify._columns import log_arrays, parameters_of, regressor_rows
 from jaxdyn.io import Log
 from jaxdyn.model import Model
 
@@ -22,7 +21,7 @@ def log_rows(model: Model, log: Log, columns: np.ndarray) -> Rows:
     """The rows of a log: forces are what parameters that are not free leave of them."""
     data = log_arrays(model, log, ("q", "qd", "qdd", "tau"))
     Y = regressor_rows(model, data["q"], data["qd"], data["qdd"])
-    pi = np.array(dynamic_parameters(model), float)
+    pi = parameters_of(model)
     pi[columns] = 0.0
     return Rows(Y[..., columns], data["tau"] - Y @ pi)
 
