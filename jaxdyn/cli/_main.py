@@ -21,6 +21,7 @@ first steps:
   jaxdyn info puma_560                    what a robot is made of
   jaxdyn simulate configs/puma.toml       simulate it: table, plots, animation
   jaxdyn view results/puma                watch the result
+  jaxdyn identify configs/puma_identify.toml     fit a robot to measured motions
   jaxdyn reproduce                        list the experiments
   jaxdyn COMMAND --help                   more about a command
 """
@@ -49,6 +50,56 @@ Nothing is overwritten without --force; an interrupted run leaves nothing behind
 
 example:
   jaxdyn simulate configs/puma.toml -o results/first
+"""
+_IDENTIFY = """\
+The file says which robot it is, where the measured motions are, and what is to be
+fitted to them:
+
+  robot = "my_robot.urdf"
+  log = {file = "run.csv", columns = {time = "t", pos_1 = "j1.q", cur_1 = "j1.tau"}}
+  filter = {cutoff = 5}
+  parameters = {fit = ["*.inertial", "*.damping", "*.friction"]}
+
+A log is a CSV or NPZ file with the time t and the positions JOINT.q, and with the joint
+forces JOINT.tau; rates and accelerations are made by the filter. Take the cutoff (Hz)
+about five times the highest frequency of the motion.
+All of it is checked before anything runs. docs/command_line.md has every key.
+
+written to results/NAME/, NAME being that of the file (or to -o FOLDER):
+  report.html       how well it fits, and all parameters with 95 % intervals
+  model.json        the fitted robot, for robot = "model.json" in any settings
+  model.urdf        the same, where URDF can hold it
+  parameters.csv    name, nominal, fitted, standard deviation, interval
+  summary.json      versions, settings, numbers
+  *.png             plots
+
+Nothing is overwritten without --force. A fit that was interrupted or killed goes on
+where it was, when the same command is given again: its states are kept in
+results/NAME.checkpoint/ until it is complete.
+
+example:
+  jaxdyn identify configs/puma_identify.toml
+"""
+_EXCITE = """\
+The file says which robot it is, how long it may move, and within which limits:
+
+  robot = "my_robot.urdf"
+  duration = 10
+  rate = 100
+
+The motion is the one that tells most about the parameters of the robot. Send it to the
+robot, log positions and forces, and fit them with jaxdyn identify.
+
+written to results/NAME/, NAME being that of the file (or to -o FOLDER):
+  motion.csv        the motion for a controller: t, JOINT.q, JOINT.qd, JOINT.qdd, and
+                    the forces JOINT.tau of the nominal robot
+  trajectory.npz    the same as arrays, for jaxdyn view
+  deviations.csv    how sure each combination of parameters will be
+  simulate.toml     settings with which jaxdyn simulate follows the motion
+  report.html, summary.json, *.png, animation.html
+
+example:
+  jaxdyn excite configs/puma_excite.toml
 """
 _REPRODUCE = """\
 An experiment asks whether something in print is so, and answers with tables, plots and
@@ -107,6 +158,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 130
 
 
+def _run_identify(arguments: argparse.Namespace) -> int:
+    from jaxdyn.cli._identify import identify  # optax and SciPy only where needed
+
+    return identify(arguments)
+
+
+def _run_excite(arguments: argparse.Namespace) -> int:
+    from jaxdyn.cli._excite import excite
+
+    return excite(arguments)
+
+
 def silence() -> None:
     """Nothing more is printed, not even when Python empties its buffers at the end."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -133,9 +196,14 @@ def _parser() -> argparse.ArgumentParser:
         return made
 
     _add_info(command("info", info, "show what a robot is made of, and draw it", _INFO))
-    made = command("simulate", simulate, "run the simulation in a TOML file", _SIMULATE)
-    made.add_argument("config", type=Path, metavar="CONFIG", help="the TOML file")
-    _add_results(made, None, "the folder of the results (default: results/NAME)")
+    for name, run, text, epilog in (
+        ("simulate", simulate, "run the simulation in a TOML file", _SIMULATE),
+        ("excite", _run_excite, "design a motion that tells most of a robot", _EXCITE),
+        ("identify", _run_identify, "fit a robot to measured motions", _IDENTIFY),
+    ):
+        made = command(name, run, text, epilog)
+        made.add_argument("config", type=Path, metavar="CONFIG", help="the TOML file")
+        _add_results(made, None, "the folder of the results (default: results/NAME)")
     made = command(
         "reproduce",
         reproduce,
@@ -144,6 +212,12 @@ def _parser() -> argparse.ArgumentParser:
     )
     made.add_argument(
         "names", nargs="*", metavar="NAME", help="of experiments; all: all of them"
+    )
+    made.add_argument(
+        "--jobs",
+        type=int,
+        default=min(os.cpu_count() or 1, 4),
+        help="how many run at a time; those that measure times run alone (%(default)s)",
     )
     _add_results(made, Path("results"), "the folder of all results (default: results)")
     _add_view(command("view", view, "show a result in motion", _VIEW))

@@ -1,7 +1,6 @@
 """Plots of models that were fitted to measured motions, and of motions to measure."""
 
 import os
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -10,12 +9,12 @@ from matplotlib.figure import Figure
 
 _MEASURED, _FITTED, _ERROR, _HELD = "#9aa5b5", "#3b6fb6", "#c8453d", "#f4ead9"
 _PANELS = 16  # more joints than these are not shown
-_NAMES = 60  # more parameters than these are not named
+_NAMES = 80  # more parameters than these are not named
 
 
 def plot_fit(
     path: str | os.PathLike[str],
-    names: Sequence[str],
+    names: list[str] | tuple[str, ...],
     ts: np.ndarray,
     measured: np.ndarray,
     fitted: np.ndarray,
@@ -58,7 +57,7 @@ def plot_fit(
 
 def plot_intervals(
     path: str | os.PathLike[str],
-    names: Sequence[str],
+    names: list[str] | tuple[str, ...],
     nominal: np.ndarray,
     values: np.ndarray,
     interval: np.ndarray,
@@ -95,7 +94,9 @@ def plot_intervals(
 
 
 def plot_correlation(
-    path: str | os.PathLike[str], names: Sequence[str], correlation: np.ndarray
+    path: str | os.PathLike[str],
+    names: list[str] | tuple[str, ...],
+    correlation: np.ndarray,
 ) -> Path:
     """Saves the correlations of the errors of parameters as a map."""
     size = 3.2 + 0.13 * min(len(names), _NAMES)
@@ -120,14 +121,15 @@ def plot_history(
     Args:
         validations: the size of held-out residuals, at equal distances of steps.
     """
-    several = validations is not None and len(validations) > 1
-    figure = _figure(9.0, 3.4 if not several else 6.0)
-    axes = figure.subplots(2 if several else 1, squeeze=False, sharex=True)[:, 0]
+    looks = np.zeros(0) if validations is None else validations
+    panels = 2 if len(looks) > 1 else 1
+    figure = _figure(9.0, 0.8 + 2.6 * panels)
+    axes = figure.subplots(panels, squeeze=False, sharex=True)[:, 0]
     axes[0].plot(np.arange(len(losses)), losses, color=_FITTED, marker=_dots(losses))
     axes[0].set_ylabel("loss")
-    if several:
-        steps = np.linspace(0, len(losses), len(validations) + 1)[1:]
-        axes[1].plot(steps, validations, color=_ERROR, marker=_dots(validations))
+    if panels > 1:
+        steps = np.linspace(0, len(losses), len(looks) + 1)[1:]
+        axes[1].plot(steps, looks, color=_ERROR, marker=_dots(looks))
         axes[1].set_ylabel("rms of held-out residuals")
     for ax in axes:
         ax.set_yscale("log")
@@ -138,7 +140,7 @@ def plot_history(
 
 def plot_deviations(
     path: str | os.PathLike[str],
-    names: Sequence[str],
+    names: list[str] | tuple[str, ...],
     deviations: dict[str, np.ndarray],
     *,
     unit: str = "",

@@ -22,6 +22,8 @@ def test_the_package_is_a_program(monkeypatch, capsys):
         (["info"], ("--degrees", "stewart_gough", ".urdf")),
         (["simulate"], ("results/NAME/", "trajectory.npz", "--force", "computed_t")),
         (["reproduce"], ("report.md", "index.html", "operation_counts", "--force")),
+        (["identify"], ("report.html", "JOINT.tau", "model.urdf", "checkpoint")),
+        (["excite"], ("motion.csv", "results/NAME/", "jaxdyn identify")),
         (["view"], ("--page", "trajectory.npz")),
     ],
 )

@@ -1,0 +1,129 @@
+"""The page about an identification."""
+
+from typing import Any
+
+import numpy as np
+
+from jaxdyn.cli import _identify_settings as settings
+from jaxdyn.cli._estimates import LEVEL, Estimate, Numbers
+from jaxdyn.io import Figure, Log, Report, Table
+
+_ROUNDING = 1e-13
+_PAIRS = 30  # correlated pairs that are listed
+_METHODS = {
+    "linear": "linear least squares",
+    "levenberg_marquardt": "the method of Levenberg and Marquardt",
+}
+_RESIDUALS = {
+    "torque": "joint forces (inverse dynamics)",
+    "acceleration": "joint accelerations (forward dynamics)",
+    "trajectory": "simulated motions",
+}
+
+
+def report_of(
+    name: str,
+    config: settings.Identification,
+    log: Log,
+    estimate: Estimate,
+    joints: list[dict[str, Any]] | None,
+    notes: list[str],
+    figures: dict[str, str],
+) -> Report:
+    """What was fitted to what, how well, and how sure it is."""
+    tables = [] if joints is None else [_quality(joints)]
+    title = f"{estimate.what.capitalize()} with {LEVEL:.0%} intervals, in SI units"
+    tables.append(_numbers(title, estimate.parameters))
+    if estimate.combinations is not None:
+        count = len(estimate.combinations.names)
+        title = (
+            f"What the motion tells of these parameters: {count} "
+            "combinations (m mass, h mass times centre, I inertia about the origin of "
+            f"the body), with {LEVEL:.0%} intervals from the data alone"
+        )
+        tables.append(_numbers(title, estimate.combinations))
+    if estimate.strong:
+        tables.append(_pairs(estimate))
+    return Report(
+        name=name,
+        title=f"Identification of {estimate.robot}",
+        text=_text(config, log, estimate, notes),
+        tables=tables,
+        figures=[Figure(file, caption) for file, caption in figures.items()],
+    )
+
+
+def _text(
+    config: settings.Identification, log: Log, estimate: Estimate, notes: list[str]
+) -> str:
+    method = config.method.kind
+    way = _METHODS.get(method, f"the optimiser {getattr(config.method, 'name', '')}")
+    files = ", ".join(f"`{x.file.name}`" for x in config.logs)
+    held = f"{config.validation:.0%} of them, the last ones, held out"
+    parts = [
+        f"{len(estimate.parameters.names)} {estimate.what} of the robot were fitted to "
+        f"{len(log.ts)} rows of {files} ({held}), by {way}, comparing "
+        f"{_RESIDUALS[config.residual.kind]}. {estimate.message}"
+    ]
+    if np.ndim(estimate.rms) == 0:
+        text = f"The residuals have a size of {estimate.rms:.4g} standard deviations"
+        if estimate.held_rms is not None:
+            text += f", {estimate.held_rms:.4g} on rows that were held out"
+        parts.append(
+            f"{text}. Near 1 the noise that was assumed explains them; intervals are "
+            "scaled by it."
+        )
+    hidden = np.flatnonzero(~estimate.parameters.known)
+    if hidden.size:
+        names = ", ".join(f"`{estimate.parameters.names[k]}`" for k in hidden)
+        parts.append(
+            f"The motion does not tell {hidden.size} of the parameters by themselves: "
+            f"{names}. They matter in combinations with others, or not at all; their "
+            "values are those of the nominal robot and of priors, as far as "
+            "combinations leave them free."
+        )
+    return "\n\n".join([*parts, *notes])
+
+
+def _quality(joints: list[dict[str, Any]]) -> Table:
+    keys = ("joint", "measured", "nominal", "fitted", "held_out")
+    return Table(
+        "Joint forces (N m, N): root mean square of what was measured, and of what the "
+        "nominal and the fitted model leave of it",
+        ["joint", "measured", "nominal", "fitted", "held out"],
+        [[_digits(x[k]) for k in keys] for x in joints],
+    )
+
+
+def _numbers(title: str, numbers: Numbers) -> Table:
+    rows = []
+    for row, is_known in zip(numbers.rows, numbers.known, strict=True):
+        told = [_digits(row[key]) for key in ("std", "low", "high")]
+        told = told if is_known else ["not told", "", ""]
+        rows.append(
+            [row["name"], _digits(row["nominal"]), _digits(row["fitted"]), *told]
+        )
+    return Table(
+        title, ["", "nominal", "fitted", "standard deviation", "from", "to"], rows
+    )
+
+
+def _pairs(estimate: Estimate) -> Table:
+    shown = estimate.strong[:_PAIRS]
+    more = len(estimate.strong) - len(shown)
+    text = f", the worst {len(shown)} of {len(estimate.strong)}" if more else ""
+    return Table(
+        f"Strongly correlated pairs: their sums or differences are known better than "
+        f"they are by themselves{text}",
+        ["", "", "correlation"],
+        [[a, b, f"{r:.4f}"] for a, b, r in shown],
+    )
+
+
+def _digits(x: Any) -> Any:
+    return x if x is None or isinstance(x, str) else digits(float(x))
+
+
+def digits(x: float) -> str:
+    """A number in five digits; what rounding leaves of zero is zero."""
+    return f"{x:.5g}" if abs(x) > _ROUNDING else "0"

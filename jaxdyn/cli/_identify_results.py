@@ -1,0 +1,250 @@
+"""Files and words for what an identification found."""
+
+import csv
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from jaxdyn.cli import _identify_settings as settings
+from jaxdyn.cli._estimates import LEVEL, Estimate, Numbers, forces
+from jaxdyn.cli._identify_report import digits, report_of
+from jaxdyn.io import Log, column_names, save_summary, to_dict, to_urdf, write_page
+from jaxdyn.model import Model
+
+ROWS = 30  # parameters that are printed
+_CORRELATED = 0.3  # residuals of neighbouring rows that are not taken as independent
+
+
+@dataclass(frozen=True, eq=False)
+class Quality:
+    """Measured joint forces beside those of the nominal and the fitted model.
+
+    Attributes:
+        held: how many of the last rows were held out.
+        measured, nominal, fitted: joint forces, [times, nv].
+    """
+
+    joints: tuple[str, ...]
+    held: int
+    measured: np.ndarray
+    nominal: np.ndarray
+    fitted: np.ndarray
+
+    @property
+    def table(self) -> list[dict[str, Any]]:
+        """Sizes of forces and residuals of each joint, at rows fitted and held out."""
+        rows = []
+        count = len(self.measured) - self.held
+        for k, joint in enumerate(self.joints):
+            tau = self.measured[:, k]
+            found = {"joint": joint, "measured": _rms(tau)}
+            found["nominal"] = _rms(tau - self.nominal[:, k])
+            error = tau - self.fitted[:, k]
+            found["fitted"] = _rms(error[:count])
+            found["held_out"] = _rms(error[count:]) if self.held else None
+            rows.append(found)
+        return rows
+
+    @property
+    def correlation(self) -> float:
+        """The largest correlation of residuals with those of the next row."""
+        error = (self.measured - self.fitted)[: len(self.measured) - self.held]
+        power = np.maximum(np.mean(error**2, axis=0), np.finfo(float).tiny)
+        return float((np.mean(error[1:] * error[:-1], axis=0) / power).max())
+
+
+def compared(model: Model, estimate: Estimate, log: Log) -> Quality | None:
+    """How well joint forces are explained; None where that cannot be said."""
+    if estimate.model is None:
+        return None
+    nominal, fitted = forces(model, log), forces(estimate.model, log)
+    if nominal is None or fitted is None or log.tau is None:
+        return None
+    tau = np.asarray(log.tau)
+    joints = tuple(x.removesuffix(".tau") for x in column_names(model, "tau"))
+    joints = tuple(x.replace(".tau[", "[") for x in joints)
+    return Quality(joints, estimate.held, tau, nominal, fitted)
+
+
+def write_results(
+    folder: Path,
+    name: str,
+    config: settings.Identification,
+    log: Log,
+    estimate: Estimate,
+    quality: Quality | None,
+    seconds: float,
+) -> None:
+    """Writes tables, the model, plots and the page."""
+    _write_numbers(folder / "parameters.csv", estimate.parameters)
+    if estimate.combinations is not None:
+        _write_numbers(folder / "combinations.csv", estimate.combinations)
+    notes = _write_model(folder, estimate.model) + _doubts(config, quality)
+    statistics = {
+        "rows": len(log.ts),
+        "message": estimate.message,
+        "rms": estimate.rms,
+        "validation_rms": estimate.held_rms,
+        "joints": None if quality is None else quality.table,
+        estimate.what: estimate.parameters.rows,
+        "strongly_correlated": [list(pair) for pair in estimate.strong],
+        "notes": notes,
+        "seconds": seconds,
+    }
+    save_summary(folder, config=config, dtype="float64", statistics=statistics)
+    figures = _draw(folder, log, estimate, quality) if config.output.plots else {}
+    if config.output.report:
+        table = None if quality is None else quality.table
+        write_page(
+            folder, report_of(name, config, log, estimate, table, notes, figures)
+        )
+
+
+def print_estimate(estimate: Estimate, quality: Quality | None, seconds: float) -> None:
+    """Prints how well the model fits, and its parameters."""
+    if quality is not None:
+        print("\nroot mean square of joint forces, and of what models leave of them:")
+        head = ["joint", "measured", "nominal", "fitted", "held out"]
+        keys = ("measured", "nominal", "fitted", "held_out")
+        rows = [[x["joint"], *(_number(x[k]) for k in keys)] for x in quality.table]
+        _print_table([head, *rows])
+    _print_numbers(estimate.what, estimate.parameters, "parameters.csv")
+    if estimate.combinations is not None:
+        _print_numbers("combinations", estimate.combinations, "combinations.csv")
+    print(f"{estimate.message} {seconds:.1f} s with compilation.")
+
+
+def _print_numbers(what: str, numbers: Numbers, file: str) -> None:
+    """Those that the data tell, and how many there are besides."""
+    print(f"\n{what}, with {LEVEL:.0%} intervals:")
+    told = [row for row in numbers.rows if np.isfinite(row["std"])]
+    keys = ("nominal", "fitted", "std", "low", "high")
+    rows = [["", *keys[:3], "from", "to"]]
+    rows += [[x["name"], *(_number(x[key]) for key in keys)] for x in told[:ROWS]]
+    _print_table(rows)
+    if len(told) > ROWS:
+        print(f"  and {len(told) - ROWS} more in {file}")
+    left = len(numbers.names) - len(told)
+    if left > 0:
+        print(
+            f"  {left} more are told by this motion in combinations alone: see {file}"
+        )
+
+
+def _write_numbers(path: Path, numbers: Numbers) -> None:
+    rows = numbers.rows
+    with open(path, "w", encoding="utf-8", newline="") as out:
+        writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+
+
+def _write_model(folder: Path, model: Model | None) -> list[str]:
+    """Writes the model where possible; what could not be written, in words."""
+    if model is None:
+        return []
+    text = json.dumps(to_dict(model), indent=1)
+    (folder / "model.json").write_text(text + "\n", encoding="utf-8")
+    try:
+        to_urdf(model, folder / "model.urdf")
+    except ValueError as error:
+        return [f"No model.urdf is written, model.json has everything: {error}"]
+    return []
+
+
+def _doubts(config: settings.Identification, quality: Quality | None) -> list[str]:
+    """Whether intervals are too narrow, because rows are not independent."""
+    if quality is None or config.lags or isinstance(config.method, settings.Linear):
+        return []
+    worst = quality.correlation
+    if worst < _CORRELATED:
+        return []
+    return [
+        f"Residuals of neighbouring rows are correlated, by {worst:.2f}: intervals are "
+        "too narrow. Set lags to the number of rows over which that lasts, or keep "
+        "fewer rows with filter.decimate; or the model lacks something, see the plot."
+    ]
+
+
+def _draw(
+    folder: Path, log: Log, estimate: Estimate, quality: Quality | None
+) -> dict[str, str]:
+    """Saves plots; their names with captions."""
+    from jaxdyn import view  # matplotlib only where a picture is wanted
+
+    figures = {}
+    if quality is not None:
+        view.plot_fit(
+            folder / "forces.png",
+            quality.joints,
+            np.asarray(log.ts),
+            quality.measured,
+            quality.fitted,
+            held=quality.held,
+        )
+        figures["forces.png"] = (
+            "Joint forces, measured and of the fitted model, and their difference. "
+            "Shaded rows were held out."
+        )
+    shown = {"parameters": estimate.parameters, "combinations": estimate.combinations}
+    for file, numbers in shown.items():
+        if numbers is not None:
+            known = np.flatnonzero(numbers.known)
+            view.plot_intervals(
+                folder / f"{file}.png",
+                [_short(numbers.names[k]) for k in known],
+                numbers.nominal[known],
+                numbers.fitted[known],
+                numbers.interval[known],
+            )
+            figures[f"{file}.png"] = _caption(file, estimate)
+    known = np.flatnonzero(estimate.parameters.known)
+    if len(known) > 1:
+        view.plot_correlation(
+            folder / "correlation.png",
+            [_short(estimate.parameters.names[k]) for k in known],
+            estimate.correlation[np.ix_(known, known)],
+        )
+        figures["correlation.png"] = "Correlations of errors."
+    if estimate.losses is not None and len(estimate.losses) > 1:
+        view.plot_history(folder / "history.png", estimate.losses, estimate.validations)
+        figures["history.png"] = "The loss at each step of the search."
+    return figures
+
+
+def _caption(file: str, estimate: Estimate) -> str:
+    what = estimate.what if file == "parameters" else file
+    return (
+        f"Change of {what} from their nominal values, with {LEVEL:.0%} intervals, in "
+        "percent of each. What goes beyond the frame is hardly told."
+    )
+
+
+def _short(name: str) -> str:
+    """A combination by its first parameter."""
+    first, plus, _ = name.partition(" ")
+    return f"{first} ..." if plus else first
+
+
+def _rms(x: np.ndarray) -> float:
+    return float(np.sqrt(np.mean(x**2)))
+
+
+def _number(x: float | None) -> str:
+    return "" if x is None else digits(x)
+
+
+def _print_table(rows: list[list[str]]) -> None:
+    width = max(map(len, rows))
+    rows = [row + [""] * (width - len(row)) for row in rows]
+    widths = [min(max(map(len, column)), 60) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = [_cut(x, w).ljust(w) for x, w in zip(row, widths, strict=True)]
+        print(f"  {'  '.join(cells)}".rstrip())
+
+
+def _cut(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 3]}..."

@@ -1,0 +1,204 @@
+"""The settings of `jaxdyn identify`: the keys that a TOML file may have."""
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from jaxdyn.cli._settings import Robot
+from jaxdyn.io import NOT_NEGATIVE, POSITIVE, Check
+
+_SHARE = Check("a share from 0 to below 1", lambda x: 0 <= x < 1)
+_SOME = Check("one or more", lambda x: len(x) > 0 if isinstance(x, list) else True)
+_STD = Check(
+    "numbers above 0", lambda x: all(k > 0 for k in (x if isinstance(x, list) else [x]))
+)
+Optimizer = Literal[  # those of optax that need a learning rate and nothing else
+    "adabelief",
+    "adagrad",
+    "adam",
+    "adamax",
+    "adamw",
+    "amsgrad",
+    "lamb",
+    "lion",
+    "nadam",
+    "radam",
+    "rmsprop",
+    "sgd",
+    "yogi",
+]
+
+
+def _positive(**default: Any) -> Any:
+    return field(**default, metadata={"check": POSITIVE})
+
+
+def _not_negative(**default: Any) -> Any:
+    return field(**default, metadata={"check": NOT_NEGATIVE})
+
+
+@dataclass(frozen=True)
+class LogFile:
+    """A file with a measured motion; see `jaxdyn.io.load_log`."""
+
+    file: Path
+    columns: dict[str, str] = field(default_factory=dict)
+    ignore: list[str] | Literal["*"] = field(default_factory=list)
+    degrees: bool = False
+
+
+@dataclass(frozen=True)
+class Filter:
+    """The low-pass of positions, and of forces if wanted; see `filtered`."""
+
+    cutoff: float = _positive()
+    order: int = _positive(default=4)
+    decimate: int = _positive(default=1)
+    trim: float | None = _not_negative(default=None)
+    rate: float | None = _positive(default=None)
+    forces: bool = False
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What is fitted, by name; see `jaxdyn.identify.choose`."""
+
+    fit: list[str] = field(metadata={"check": _SOME})
+    without: list[str] = field(default_factory=list)
+    tied: list[list[str]] = field(default_factory=list)
+    mirrored: list[tuple[str, str, str]] = field(default_factory=list)
+    start: dict[str, float] = field(default_factory=dict)
+    definite: bool = False
+
+
+@dataclass(frozen=True)
+class GaussianPrior:
+    """Values near a mean, by default the nominal one."""
+
+    kind: Literal["gaussian"]
+    pattern: str
+    std: float = _positive()
+    mean: float | None = None
+    relative: bool = False
+
+
+@dataclass(frozen=True)
+class GeodesicPrior:
+    """Bodies like the nominal ones."""
+
+    kind: Literal["geodesic"]
+    pattern: str = "*.inertial"
+    std: float = _positive(default=1.0)
+
+
+@dataclass(frozen=True)
+class Linear:
+    """Least squares for the combinations of parameters that the motion tells."""
+
+    kind: Literal["linear"]
+    weights: Literal["weighted", "ordinary"] = "weighted"
+    covariance: Literal["robust", "classical"] = "robust"
+
+
+@dataclass(frozen=True)
+class LevenbergMarquardt:
+    """Damped Gauss-Newton steps; the model stays physically possible."""
+
+    kind: Literal["levenberg_marquardt"] = "levenberg_marquardt"
+    steps: int = _positive(default=200)
+    tolerance: float | None = _positive(default=None)
+    every: int = _positive(default=10)
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Steps of an optimiser of optax; the model stays physically possible."""
+
+    kind: Literal["optax"]
+    name: Optimizer = "adam"
+    steps: int = _positive(default=1000)
+    learning_rate: float = _positive(default=1e-2)
+    batch: int | None = _positive(default=None)
+    patience: int | None = _positive(default=None)
+    every: int = _positive(default=50)
+
+
+@dataclass(frozen=True)
+class Torque:
+    """Joint forces of the model less those that were measured."""
+
+    kind: Literal["torque"] = "torque"
+    std: float | list[float] = field(default=1.0, metadata={"check": _STD})
+
+
+@dataclass(frozen=True)
+class Acceleration:
+    """Accelerations of the model less those that were measured."""
+
+    kind: Literal["acceleration"]
+    std: float | list[float] = field(default=1.0, metadata={"check": _STD})
+
+
+@dataclass(frozen=True)
+class Motion:
+    """Positions of the simulated model less those that were measured."""
+
+    kind: Literal["trajectory"]
+    std: float | list[float] = field(default=1.0, metadata={"check": _STD})
+    length: int | None = _positive(default=None)
+    free_start: bool = False
+    continuity: float | None = _positive(default=None)
+
+
+@dataclass(frozen=True)
+class Output:
+    """Which files are written beside the numbers."""
+
+    plots: bool = True
+    report: bool = True
+
+
+@dataclass(frozen=True)
+class Identification:
+    """All settings of an identification."""
+
+    robot: str | Robot
+    log: LogFile | list[LogFile] = field(metadata={"check": _SOME})
+    parameters: Parameters
+    filter: Filter | None = None
+    prior: list[GaussianPrior | GeodesicPrior] = field(default_factory=list)
+    method: Linear | LevenbergMarquardt | Descent = LevenbergMarquardt()
+    residual: Torque | Acceleration | Motion = Torque()
+    validation: float = field(default=0.2, metadata={"check": _SHARE})
+    lags: int = _not_negative(default=0)
+    output: Output = Output()
+
+    @property
+    def logs(self) -> list[LogFile]:
+        """All logs."""
+        return self.log if isinstance(self.log, list) else [self.log]
+
+    def __post_init__(self) -> None:
+        if isinstance(self.method, Linear):
+            self._check_linear()
+        if isinstance(self.residual, Motion) and len(self.logs) > 1:
+            raise ValueError(
+                f"residual.kind is 'trajectory' with {len(self.logs)} logs, expected "
+                "one: windows must not reach from one log to the next."
+            )
+
+    def _check_linear(self) -> None:
+        if not isinstance(self.residual, Torque) or self.residual.std != 1.0:
+            raise ValueError(
+                "method.kind is 'linear', which fits joint forces and finds their "
+                "noise by itself: remove the table residual."
+            )
+        given = ("without", "tied", "mirrored", "start", "definite")
+        wrong = [f"parameters.{k}" for k in given if getattr(self.parameters, k)]
+        wrong += ["prior"] if self.prior else []
+        wrong += ["lags"] if self.lags else []
+        if wrong:
+            raise ValueError(
+                f"method.kind is 'linear', which has no use for {', '.join(wrong)}: "
+                "remove it, or choose 'levenberg_marquardt'."
+            )
