@@ -15,6 +15,8 @@ from jaxdyn.identify._checkpoints import Checkpoints
 from jaxdyn.identify._problem import Problem, Unknowns, size_of
 
 Progress = Callable[[int, float], None]  # steps so far, loss
+_GAIN = 0.999  # of the loss, for which it is worth to go on
+_NOTHING = 1e-24  # a loss that is rounding
 
 
 class Found(eqx.Module):
@@ -40,7 +42,9 @@ class Found(eqx.Module):
 class LevenbergMarquardt(eqx.Module):
     """Damped Gauss-Newton steps with exact Jacobians, by optimistix, on all rows.
 
-    The tool of choice for up to some hundred parameters.
+    The tool of choice for up to some hundred parameters. A search that seems to be over
+    begins once more with little damping, and is over when that gains nothing: heavily
+    damped steps are short wherever they are.
 
     Attributes:
         rtol, atol: of coordinates and residuals; by default 1e-10 (float32: 1e-4).
@@ -62,7 +66,8 @@ class LevenbergMarquardt(eqx.Module):
         x = problem.start()
         dtype, start = x.theta.dtype, jnp.asarray(0)
         losses = jnp.full(self.steps, jnp.nan, dtype)
-        state = _Climb(x, start, jnp.asarray(False), losses)
+        least = jnp.asarray(jnp.inf, dtype)
+        state = _Climb(x, start, jnp.asarray(False), least, losses)
         state = state if saved is None else saved.load(state)
         while not state.is_over and state.k < self.steps:
             before = int(state.k)
@@ -93,6 +98,7 @@ class _Climb(eqx.Module):
     x: Unknowns
     k: Any
     is_over: Any
+    least: Any  # loss when it seemed to be over the last time
     losses: Any
 
 
@@ -110,7 +116,7 @@ def _climbed(given: LevenbergMarquardt, problem: Problem, at: _Climb) -> _Climb:
     arrays, rest = eqx.partition(state, eqx.is_array)
 
     def goes_on(carried: Any) -> Any:
-        return (carried[0].k < until) & ~carried[0].is_over
+        return (carried[0].k < until) & ~carried[0].is_over  # seems to be
 
     def step(carried: Any) -> Any:
         at, arrays = carried
@@ -121,9 +127,14 @@ def _climbed(given: LevenbergMarquardt, problem: Problem, at: _Climb) -> _Climb:
         # the first residual is of the start: if it is not finite there is no way on
         is_over = is_over | ~jnp.isfinite(squares)
         losses = at.losses.at[at.k].set(squares)
-        return _Climb(x, at.k + 1, is_over, losses), eqx.filter(state, eqx.is_array)
+        at = _Climb(x, at.k + 1, is_over, at.least, losses)
+        return at, eqx.filter(state, eqx.is_array)
 
-    return jax.lax.while_loop(goes_on, step, (at, arrays))[0]
+    at, _ = jax.lax.while_loop(goes_on, step, (at, arrays))
+    loss = at.losses[at.k - 1]
+    is_settled = ~(loss < _GAIN * at.least) | (loss < _NOTHING)
+    least = jnp.where(at.is_over, loss, at.least)
+    return _Climb(at.x, at.k, at.is_over & is_settled, least, at.losses)
 
 
 class Optax(eqx.Module):

@@ -10,6 +10,7 @@ import jaxdyn as jd
 from jaxdyn import identify
 from jaxdyn.identify import Acceleration, Gaussian, Optax, Torque, choose, fit
 from jaxdyn.io import Log
+from tests.reference import load
 
 
 def arm(joints=2):
@@ -172,6 +173,19 @@ def test_fits_from_bad_starts_are_physically_possible(seed):
     pi = jd.inertial_parameters(found.model)
     assert np.linalg.eigvalsh(jax.vmap(jd.pseudo_inertia)(pi)).min() > 0
     assert (found.model.damping > 0).all()
+
+
+@pytest.mark.reference
+def test_a_gripper_from_torques_that_another_program_computed():
+    case = load("gripper")["cases"][0]
+    true = jd.from_dict(case["model"])
+    data = case["inverse_dynamics"]
+    log = Log(*(np.asarray(data[x]) for x in ("t", "q", "qd", "qdd", "tau")))
+    start = {"*.mass": 0.5, "*.com_x": 0.01}
+    chosen = choose(true, ["link1_?.mass", "link?_2.com_x"], start=start)
+    found = fit(chosen, Torque(1e-3), log)
+    np.testing.assert_allclose(found.model.mass, true.mass, rtol=1e-10)
+    np.testing.assert_allclose(found.model.com, true.com, rtol=1e-9)
 
 
 def test_what_is_wrong_with_data_is_said(rng):

@@ -34,17 +34,24 @@ def place(model, q, qd):
 CHOSEN = dict(patterns=["*.damping", "*.stiffness"], start={"*": 1.0})
 
 
+MULTIPLE = {"length": 10, "free_start": True, "continuity": 1e-4}
+
+
 @pytest.mark.parametrize(
     "options",
-    [{}, {"length": 10}, {"length": 10, "free_start": True, "continuity": 1e-3}],
-    ids=["single", "windows", "multiple"],
+    [
+        pytest.param({}, id="single", marks=pytest.mark.slow),
+        pytest.param({"length": 10}, id="windows", marks=pytest.mark.slow),
+        pytest.param(MULTIPLE, id="multiple"),
+    ],
 )
 def test_motions_give_the_parameters_that_made_them(options):
     true = pendulum()
-    found = fit(choose(true, **CHOSEN), Simulated(**options), swing(true))
+    found = fit(choose(true, **CHOSEN), Simulated(1e-3, **options), swing(true))
     assert found.converged
-    np.testing.assert_allclose(found.model.damping, 0.1, rtol=1e-6)
-    np.testing.assert_allclose(found.model.stiffness, 2.0, rtol=1e-6)
+    # windows are simulated to 1e-8 of the motion, of which damping is a hundredth
+    np.testing.assert_allclose(found.model.damping, 0.1, rtol=1e-5)
+    np.testing.assert_allclose(found.model.stiffness, 2.0, rtol=1e-5)
 
 
 def test_multiple_shooting_mends_wrong_starts(rng):
@@ -53,18 +60,17 @@ def test_multiple_shooting_mends_wrong_starts(rng):
     blurred = eqx.tree_at(
         lambda x: x.qd, log, log.qd + 0.3 * rng.normal(size=log.qd.shape)
     )
-    shooting = Simulated(length=10, free_start=True, continuity=1e-3)
-    found = fit(choose(true, **CHOSEN), shooting, blurred)
-    np.testing.assert_allclose(found.model.damping, 0.1, rtol=1e-6)
-    plain = fit(choose(true, **CHOSEN), Simulated(length=10), blurred)
-    assert abs(plain.model.damping[0] - 0.1) > 1e-3
+    found = fit(choose(true, **CHOSEN), Simulated(1e-3, **MULTIPLE), blurred)
+    np.testing.assert_allclose(found.model.damping, 0.1, rtol=1e-5)
+    assert np.abs(found.more[:, 1] + (blurred.qd - log.qd)[:40:10]).max() < 1e-5
 
 
+@pytest.mark.slow
 def test_what_a_camera_sees_is_enough_and_optax_takes_it_too():
     true = pendulum()
     log = swing(true, times=21)
     y = np.stack([place(true, jnp.asarray(q), None) for q in log.q])
-    seen = Simulated(measure=place, y=y)
+    seen = Simulated(1e-3, measure=place, y=y)
     found = fit(choose(true, **CHOSEN), seen, log)
     np.testing.assert_allclose(found.model.stiffness, 2.0, rtol=1e-6)
     slow = Optax(optax.adam(0.05), steps=3)
@@ -73,6 +79,7 @@ def test_what_a_camera_sees_is_enough_and_optax_takes_it_too():
     assert begun.losses[2] < begun.losses[0]
 
 
+@pytest.mark.slow
 @pytest.mark.reference
 def test_masses_of_a_gripper_from_a_fall_that_another_program_computed():
     case = load("gripper")["cases"][0]
