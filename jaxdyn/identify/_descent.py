@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import equinox as eqx
@@ -18,6 +19,7 @@ PATIENCE = 50  # steps in which the least cost does not change, or is never fini
 BLOCK = 25  # evaluations in one call of the program
 # one object for all calls: another would be compiled anew
 LBFGS, LBFGS_LONG = lbfgs(20), lbfgs(100)
+Options = dict[str, Any] | None
 GOES_ON, FLAT, STALLED, NOT_FINITE = range(4)
 
 
@@ -108,6 +110,7 @@ def descend(
     cost_tolerance: float,
     first: Any = -1.0,
     bar: tqdm | None = None,
+    compiler_options: Options = None,
 ) -> Descent:
     """Where a differentiable `problem` is least, by steps of `optimizer` from x.
 
@@ -117,6 +120,7 @@ def descend(
         gradient_tolerance: of the norm of the gradient, relative to the first one.
         cost_tolerance: of the change of the least cost in `PATIENCE` steps, relative.
         first: a gradient norm to compare with instead.
+        compiler_options: as in `jax.jit`.
     """
     dtype = jax.tree.leaves(x)[0].dtype
     optimizer = optax.with_extra_args_support(optimizer)
@@ -130,9 +134,10 @@ def descend(
         *(jnp.asarray(steps + 1), jnp.asarray(GOES_ON)),
     )
     tolerances = jnp.asarray([gradient_tolerance, cost_tolerance], dtype)
+    advance = with_options(_advance, compiler_options)
     rows = []
     while search.left > 0 and search.status == GOES_ON:
-        search = _advance(problem, optimizer, search, tolerances)
+        search = advance(problem, optimizer, search, tolerances)
         rows.append(search.rows[: int(search.k)])
         if bar is not None:
             bar.update(int(search.k))
@@ -140,7 +145,17 @@ def descend(
     return Descent(search.best, costs, norms, search.first, int(search.status))
 
 
-@eqx.filter_jit
+def with_options(function: Callable, options: Options) -> Callable:
+    """The function, compiled with some options; the same program for equal ones."""
+    return _compiled(function, tuple(sorted((options or {}).items())))
+
+
+@cache
+def _compiled(function: Callable, options: tuple) -> Callable:
+    jit: Any = eqx.filter_jit  # which passes options of jax.jit on
+    return jit(function, compiler_options=dict(options) or None)
+
+
 def _advance(problem: Any, optimizer: Any, search: _Search, tolerances: Any) -> _Search:
     """A block of steps, or less where there is a reason to stop."""
     dtype = search.rows.dtype

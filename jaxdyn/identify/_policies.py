@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 from tqdm import tqdm
 
 from jaxdyn.identify._costs import CostFunction, cost_of
-from jaxdyn.identify._descent import LBFGS, NOT_FINITE, descend
+from jaxdyn.identify._descent import LBFGS, NOT_FINITE, descend, with_options
 from jaxdyn.identify._search_options import check_numbers, check_steps, reported
 from jaxdyn.model import Model, arguments
 from jaxdyn.simulate import rollout
@@ -119,6 +119,7 @@ def optimize_policy(
     steps: int = 200,
     gradient_tolerance: float = 1e-6,
     cost_tolerance: float = 1e-7,
+    compiler_options: dict[str, Any] | None = None,
     progress: bool = False,
     throw: bool = True,
 ) -> OptimizedPolicy:
@@ -139,7 +140,7 @@ def optimize_policy(
         integrator: as in `rollout`.
         optimizer: any of optax; by default L-BFGS, as in `optimize_torques`.
         steps: of the optimiser, at most.
-        gradient_tolerance, cost_tolerance: as in `optimize_torques`.
+        gradient_tolerance, cost_tolerance, compiler_options: as in `optimize_torques`.
         progress: whether a bar shows the steps.
         throw: whether a cost that is not finite raises; otherwise `message` says so.
 
@@ -152,8 +153,10 @@ def optimize_policy(
     _check_rows(model, q0, qd0)
     _check_times(ts)
     check_steps(steps=steps)
+    options: dict[str, Any]
     options = dict(gradient_tolerance=gradient_tolerance, cost_tolerance=cost_tolerance)
     check_numbers(**options)
+    options = options | dict(compiler_options=compiler_options)
     dtype = np.result_type(model.dtype, q0.dtype, qd0.dtype)
     model = model.astype(dtype)
     q0, qd0, ts = (x.astype(dtype) for x in (q0, qd0, ts))
@@ -165,7 +168,8 @@ def optimize_policy(
     optimizer = LBFGS if optimizer is None else optimizer
     with tqdm(total=steps, disable=not progress, desc="policy") as bar:
         found = descend(problem, free, optimizer, steps, **options, bar=bar)
-    value, (q, qd, taus) = _motions(problem, found.x)
+    motions = with_options(_motions, compiler_options)
+    value, (q, qd, taus) = motions(problem, found.x)
     result = OptimizedPolicy(
         policy=eqx.combine(found.x, fixed),
         ts=ts,
@@ -182,7 +186,6 @@ def optimize_policy(
     return reported(result, found.status != NOT_FINITE, throw)
 
 
-@eqx.filter_jit
 def _motions(problem: Learning, free: Any) -> Any:
     return problem.motions(free)
 

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from tqdm import tqdm
 
-from jaxdyn.identify._descent import FLAT, NOT_FINITE, Descent, descend
+from jaxdyn.identify._descent import FLAT, NOT_FINITE, Descent, descend, with_options
 from jaxdyn.identify._shooting import MultipleShooting, SingleShooting, Unknowns
 
 ROUNDS = 12  # at most
@@ -48,7 +48,7 @@ def in_one_piece(
     u: Any,
     optimizer: Any,
     steps: int,
-    options: dict[str, float],
+    options: dict[str, Any],
     bar: tqdm,
 ) -> Solution:
     """One descent."""
@@ -64,7 +64,7 @@ def in_pieces(
     optimizer: Any,
     steps: int,
     tolerance: float,
-    options: dict[str, float],
+    options: dict[str, Any],
     bar: tqdm,
 ) -> Solution:
     """Rounds of descents on the augmented Lagrangian, until all pieces meet.
@@ -75,6 +75,7 @@ def in_pieces(
         tolerance: the largest defect of pieces that meet.
     """
     problem, x = _start(whole, u, nodes, value)
+    pieces = with_options(_pieces, options["compiler_options"])
     descents: list[Descent] = []
     defect, first, exact = np.inf, -1.0, options["gradient_tolerance"]
     for k in range(ROUNDS):
@@ -86,7 +87,7 @@ def in_pieces(
         descents.append(found)
         problem, x = problem.around(found.x)
         first = found.first
-        q, qd, _, c = _pieces(problem, x)
+        q, qd, _, c = pieces(problem, x)
         before, defect = defect, float(jnp.abs(c).max())
         is_exact = loose == exact or found.status != FLAT
         if found.status == NOT_FINITE or (defect <= tolerance and is_exact):
@@ -102,7 +103,6 @@ def in_pieces(
     return Solution(x.u, descents, (q, qd), defect, is_met, words)
 
 
-@eqx.filter_jit
 def _pieces(problem: MultipleShooting, x: Unknowns) -> Any:
     return problem.pieces(x)
 

@@ -70,6 +70,7 @@ def optimize_torques(
     gradient_tolerance: float = 1e-6,
     cost_tolerance: float = 1e-7,
     defect_tolerance: float | None = None,
+    compiler_options: dict[str, Any] | None = None,
     progress: bool = False,
     throw: bool = True,
 ) -> OptimizedTorques:
@@ -109,6 +110,8 @@ def optimize_torques(
             of itself in 50 steps.
         defect_tolerance: the largest defect of segments that met; 1e-6 (float32: 1e-3)
             by default.
+        compiler_options: as in `jax.jit`, for the program of the descent: compilation
+            is most of the time of a short one, and less optimisation compiles sooner.
         progress: whether a bar shows the steps.
         throw: whether a cost that is not finite raises; otherwise `message` says so.
 
@@ -120,10 +123,12 @@ def optimize_torques(
     model, q0, qd0, taus = arguments(model, q0=q0, qd0=qd0, taus=taus0)
     check_steps(steps=steps)
     _check_segments(model, segments, len(taus))
+    options: dict[str, Any]
     options = dict(gradient_tolerance=gradient_tolerance, cost_tolerance=cost_tolerance)
     if defect_tolerance is None:
         defect_tolerance = 1e-6 if q0.dtype == jnp.float64 else 1e-3
     check_numbers(dt=dt, defect_tolerance=defect_tolerance, **options)
+    options = options | dict(compiler_options=compiler_options)
     optimizer = LBFGS_LONG if optimizer is None else optimizer
     h = jnp.asarray(dt, q0.dtype)
     first = rollout(model, q0, qd0, taus, h, integrator=integrator)

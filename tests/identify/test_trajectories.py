@@ -63,7 +63,7 @@ def test_least_effort_tends_to_the_integral_of_continuous_time():
     T = STEPS * DT
     # u = 6 m / T² (1 - 2 t / T), of which the mean square is 12 m² / T⁴
     np.testing.assert_allclose(cost, 12 * 1.5**2 / T**4, rtol=0.02)
-    found = slide(weight=1e7, steps=400)
+    found = slide(weight=1e7, steps=400, compiler_options={})
     np.testing.assert_allclose(found.cost, cost, rtol=1e-4)
 
 

@@ -1,0 +1,26 @@
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import trajectory_fitting
+
+
+def test_the_effort_of_a_slider_is_the_closed_form(config):
+    found = trajectory_fitting.slide(config.slider)
+    steps, continuous = trajectory_fitting.least_effort(config.slider)
+    np.testing.assert_allclose(trajectory_fitting.effort(found.taus), steps, rtol=1e-4)
+    np.testing.assert_allclose(steps, continuous, rtol=5e-3)
+
+
+@pytest.mark.slow
+def test_it_runs(config, tmp_path):
+    few = dict(steps=20, evaluations=40)
+    small = replace(
+        config,
+        gripper=replace(config.gripper, **few),
+        puma=replace(config.puma, **few, weights=[1e4]),
+    )
+    report = trajectory_fitting.run(small, tmp_path)
+    assert all((tmp_path / figure.file).is_file() for figure in report.figures)
+    assert len(report.tables) == 3
