@@ -2,10 +2,11 @@
 
 Torques of all steps are found by L-BFGS on a cost of the motion under them, with
 gradients by reverse mode through the rollout. A slider has a least effort in closed
-form, to compare with. A gripper goes from hanging at rest to rest at a goal, by single
-shooting and by multiple shooting, which cuts the motion into segments that are to meet.
-A PUMA follows a cycloidal path; the heavier its distance from the path weighs, the
-closer it stays, and the closer its torques come to those of inverse dynamics.
+form, to compare with. A gripper goes from hanging at rest to rest at a goal, in a short
+and in a long time, by single shooting and by multiple shooting, which cuts the motion
+into segments that are to meet; both may evaluate the cost about equally often. A PUMA
+follows a cycloidal path; the heavier its distance from the path weighs, the closer it
+stays, and the closer its torques come to those of inverse dynamics.
 """
 
 import sys
@@ -45,12 +46,13 @@ class Gripper:
 
     goal: list[float]
     steps: int
-    duration: float
+    durations: list[float]
     weight: float
     rate_weight: float
     segments: int
     defect: float
     evaluations: int
+    round_evaluations: int
 
 
 @dataclass(frozen=True)
@@ -77,8 +79,8 @@ class Config:
 def run(config: Config, folder: Path) -> Report:
     """All searches, with figures in the folder."""
     with ThreadPoolExecutor(2) as pool:  # compiling is most of the time
-        single = pool.submit(reached, config.gripper, 1)
         multiple = pool.submit(reached, config.gripper, config.gripper.segments)
+        single = pool.submit(reached, config.gripper, 1)
         slid = pool.submit(slide, config.slider)
         path, held, found = followed(config.puma)
         gripper = {"single": single.result(), "multiple": multiple.result()}
@@ -94,7 +96,7 @@ def run(config: Config, folder: Path) -> Report:
             puma_table(path, held, found),
         ],
         [
-            Figure("gripper.png", "The gripper: joints, torques, and the search."),
+            Figure("gripper.png", "The gripper: joints and torques, by duration."),
             Figure("puma.png", "The PUMA: distance from the path, and torques."),
         ],
     )
@@ -128,22 +130,27 @@ def least_effort(given: Slider) -> tuple[float, float]:
     return float((u**2).mean()), 12 * given.mass**2 / given.duration**4
 
 
-def reached(given: Gripper, segments: int) -> Found:
-    """The gripper from hanging to its goal."""
+def reached(given: Gripper, segments: int) -> list[Found]:
+    """The gripper from hanging to its goal, in each of the durations."""
     model = jd.robots.gripper()
     q0 = jnp.array([-jnp.pi / 2, 0.0, 0.0, 0.0])
     goal = jnp.asarray(given.goal)
     cost = identify.reach(
         model, goal, weight=given.weight, rate_weight=given.rate_weight
     )
-    taus, dt = jnp.zeros((given.steps, 4)), given.duration / given.steps
-    return identify.optimize_torques(
-        *(model, q0, jnp.zeros(4), taus, dt, cost + identify.effort()),
-        segments=segments,
-        defect_tolerance=given.defect,
-        steps=given.evaluations,
-        compiler_options=QUICK,
-    )
+    taus = jnp.zeros((given.steps, 4))
+    steps = given.evaluations if segments == 1 else given.round_evaluations
+    return [
+        identify.optimize_torques(
+            *(model, q0, jnp.zeros(4), taus, duration / given.steps),
+            cost + identify.effort(),
+            segments=segments,
+            defect_tolerance=given.defect,
+            steps=steps,
+            compiler_options=QUICK,
+        )
+        for duration in given.durations
+    ]
 
 
 def followed(given: Puma) -> tuple[Any, Any, dict[float, Found]]:
@@ -186,24 +193,27 @@ def slider_table(given: Slider, found: Found) -> Table:
     return Table(f"A slider of {given.mass} kg: {found.steps} evaluations", head, rows)
 
 
-def gripper_table(given: Gripper, found: dict[str, Found]) -> Table:
-    """Errors, effort and what was needed to find them."""
+def gripper_table(given: Gripper, found: dict[str, list[Found]]) -> Table:
+    """Costs, errors, effort and what was needed to find them."""
     rows = [
         [
-            f"{name} shooting",
+            duration,
+            name,
+            f"{x.cost:.4f}",
             f"{np.abs(x.q[-1] - np.array(given.goal)).max():.1e}",
             f"{np.abs(x.qd[-1]).max():.1e}",
             f"{effort(x.taus):.4f}",
             x.steps,
             f"{x.defect:.0e}" if name == "multiple" else "–",
             f"{x.gap:.0e}" if name == "multiple" else "–",
-            x.message,
         ]
-        for name, x in found.items()
+        for k, duration in enumerate(given.durations)
+        for name, x in ((name, rows[k]) for name, rows in found.items())
     ]
-    head = ["gripper", "angle (rad)", "rate (rad/s)", "effort (N²m²)", "evaluations"]
-    head += ["defect", "gap", "how it ended"]
-    return Table("The gripper at its goal, in one piece and in segments", head, rows)
+    head = ["duration (s)", "shooting", "cost", "angle (rad)", "rate (rad/s)"]
+    head += ["effort (N²m²)", "evaluations", "defect", "gap"]
+    caption = "The gripper at its goal, in one piece and in segments, from one start"
+    return Table(caption, head, rows)
 
 
 def puma_table(path: Any, held: Any, found: dict[float, Found]) -> Table:
@@ -224,26 +234,27 @@ def puma_table(path: Any, held: Any, found: dict[float, Found]) -> Table:
     return Table("The PUMA on a cycloidal path", head, rows)
 
 
-def plot_gripper(given: Gripper, found: dict[str, Found], file: Path) -> None:
-    """Joints, torques and costs of both ways."""
-    figure = matplotlib.figure.Figure(figsize=(12, 3.8), layout="constrained")
-    joints, torques, costs = figure.subplots(1, 3)
-    for (name, x), style in zip(found.items(), ("-", "--"), strict=True):
-        for k in range(4):
-            label = f"joint {k + 1}, {name}" if style == "-" else None
-            joints.plot(x.ts, x.q[:, k], style, color=f"C{k}", lw=1.4, label=label)
-            torques.plot(x.ts[:-1], x.taus[:, k], style, color=f"C{k}", lw=1.2)
-        values = np.asarray(x.costs)
-        costs.semilogy(np.where(values > 0, values, np.nan), lw=0.8, label=name)
-    end = np.full(4, given.duration)
-    joints.scatter(end, given.goal, c=[f"C{k}" for k in range(4)], zorder=3)
-    joints.set(xlabel="time (s)", ylabel="angle (rad)", title="Joints; dots: the goal")
-    torques.set(xlabel="time (s)", ylabel="torque (Nm)", title="Torques; - - multiple")
-    costs.set(xlabel="evaluation", title="Cost; augmented Lagrangian")
-    for axes in (joints, torques, costs):
-        axes.grid(alpha=0.3)
-    joints.legend(fontsize=7)
-    costs.legend()
+def plot_gripper(given: Gripper, found: dict[str, list[Found]], file: Path) -> None:
+    """Joints and torques of both ways, a row for each duration."""
+    count = len(given.durations)
+    figure = matplotlib.figure.Figure(figsize=(9, 3.4 * count), layout="constrained")
+    axes = figure.subplots(count, 2, squeeze=False)
+    for (name, rows), style in zip(found.items(), ("-", "--"), strict=True):
+        for (joints, torques), x in zip(axes, rows, strict=True):
+            for k in range(4):
+                label = f"joint {k + 1}" if name == "single" else None
+                joints.plot(x.ts, x.q[:, k], style, color=f"C{k}", lw=1.4, label=label)
+                torques.plot(x.ts[:-1], x.taus[:, k], style, color=f"C{k}", lw=1.2)
+    for (joints, torques), duration in zip(axes, given.durations, strict=True):
+        end = np.full(4, duration)
+        joints.scatter(end, given.goal, c=[f"C{k}" for k in range(4)], zorder=3)
+        joints.set(xlabel="time (s)", ylabel="angle (rad)")
+        torques.set(xlabel="time (s)", ylabel="torque (Nm)")
+        joints.grid(alpha=0.3)
+        torques.grid(alpha=0.3)
+    axes[0, 0].set_title("Joints; dots: the goal")
+    axes[0, 1].set_title("Torques; dashed: multiple shooting")
+    axes[0, 0].legend(fontsize=7)
     figure.savefig(file, dpi=130)
 
 

@@ -4,6 +4,9 @@ Functions are pure, take `model, state, inputs, *, options` and are written for 
 state: `jax.jit`, `jax.vmap` and `jax.grad` do the rest.
 """
 
+import importlib
+from typing import TYPE_CHECKING, Any
+
 from jaxdyn import analysis as analysis
 from jaxdyn import motion as motion
 from jaxdyn import robots as robots
@@ -108,3 +111,13 @@ from jaxdyn.simulate import joint_limit_event as joint_limit_event
 from jaxdyn.simulate import power_balance as power_balance
 from jaxdyn.simulate import rollout as rollout
 from jaxdyn.simulate import simulate as simulate
+
+if TYPE_CHECKING:
+    from jaxdyn import identify as identify
+
+
+def __getattr__(name: str) -> Any:
+    """`jaxdyn.identify`, loaded where it is used: optax and SciPy take a second."""
+    if name == "identify":
+        return importlib.import_module("jaxdyn.identify")
+    raise AttributeError(f"module 'jaxdyn' has no attribute {name!r}")

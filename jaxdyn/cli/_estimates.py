@@ -5,7 +5,6 @@ from typing import Any
 
 import equinox as eqx
 import jax
-import jax.numpy as jnp
 import numpy as np
 import scipy.stats
 
@@ -92,14 +91,10 @@ def of_fit(fit: Fit, log: Log, held: int, std: Any) -> Estimate:
         held: how many of the last rows were held out.
         std: the noise of joint forces, if these were compared, or None.
     """
-    nominal = np.array(fit.parameters.values(jnp.zeros_like(fit.theta)), float)
-    given = dynamic_values(fit.parameters.nominal)
-    for k, name in enumerate(fit.names):  # an effect that is zero starts elsewhere
-        nominal[k] = given.get(name, nominal[k])
     covariance = np.asarray(fit.covariance, float)
     numbers = Numbers(
         names=fit.names,
-        nominal=nominal,
+        nominal=np.asarray(fit.parameters.nominal_values, float),
         fitted=np.asarray(fit.values, float),
         std=np.sqrt(np.diag(covariance)),
         interval=fit.interval(LEVEL),

@@ -82,7 +82,14 @@ class Parameters(eqx.Module):
 
     def values(self, theta: Float[Array, " k"]) -> Float[Array, " values"]:
         """The physical numbers, named by `names`; rotations as vectors from nominal."""
-        model = self.model(theta)
+        return self._read(self.model(theta), theta)
+
+    @property
+    def nominal_values(self) -> Float[Array, " values"]:
+        """Those of the nominal model, also zeros where numbers must be positive."""
+        return self._read(self.nominal, jnp.zeros_like(self.theta))
+
+    def _read(self, model: Model, theta: Float[Array, " k"]) -> Float[Array, " values"]:
         pairs = zip(self.blocks, self.parts(theta), strict=True)
         return jnp.concatenate([made.values(model, part) for made, part in pairs])
 

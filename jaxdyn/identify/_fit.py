@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
-import jax.numpy as jnp
 import numpy as np
 import scipy.stats
 from jaxtyping import Array, Float
@@ -98,7 +97,7 @@ class Fit(eqx.Module):
 
     def table(self, level: float = 0.95) -> str:
         """Names, nominal and fitted values, standard deviations and intervals."""
-        nominal = self.parameters.values(jnp.zeros_like(self.theta))
+        nominal = self.parameters.nominal_values
         low, high = self.interval(level).T
         columns = zip(
             self.names, nominal, self.values, self.std, low, high, strict=True
@@ -160,6 +159,8 @@ def fit(
         lags: rows over which noise may be correlated; intervals then allow for it.
         checkpoint: a folder for states of the search: a fit that was killed goes on
             from the last one and ends as if it had not been. It is removed at the end.
+            The states of other data, parameters or numbers of steps are an error; a
+            rate of an optimiser is hidden in a function, so change the folder with it.
         progress: whether a bar is shown.
         throw: whether a loss that is not finite raises.
 

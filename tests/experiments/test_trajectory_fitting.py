@@ -18,7 +18,7 @@ def test_it_runs(config, tmp_path):
     few = dict(steps=20, evaluations=40)
     small = replace(
         config,
-        gripper=replace(config.gripper, **few),
+        gripper=replace(config.gripper, **few, round_evaluations=10),
         puma=replace(config.puma, **few, weights=[1e4]),
     )
     report = trajectory_fitting.run(small, tmp_path)

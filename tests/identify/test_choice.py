@@ -36,6 +36,8 @@ def test_coordinates_zero_are_the_nominal_model():
     norm = np.linalg.norm(model.axis, axis=1, keepdims=True)
     assert np.abs(made.axis - model.axis / norm).max() < 1e-15
     assert np.allclose(made.armature, 0.3, rtol=1e-14)  # zero in the model
+    values = dict(zip(chosen.names, chosen.nominal_values, strict=True))
+    assert values["j_revolute.armature"] == 0
 
 
 @pytest.mark.parametrize("size", [0.5, 3.0, 30.0, 1e6])

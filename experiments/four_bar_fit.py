@@ -37,7 +37,7 @@ WORDS = {
 
 @dataclass(frozen=True)
 class Config:
-    """The settings of configs/four_bar_identification.toml."""
+    """The settings of configs/four_bar_fit.toml."""
 
     true: list[float]  # in the order of WORDS, m
     start: list[float]
@@ -96,7 +96,7 @@ def run(config: Config, folder: Path) -> Report:
     paths = {"start": first, "found": turned(config, fits[0].model)[1]}
     plot(places, paths, folder / "paths.png")
     return Report(
-        "four_bar_identification",
+        "four_bar_fit",
         "Lengths of a four-bar linkage from the motion of its coupler",
         "\n".join((__doc__ or "").splitlines()[2:]),
         [found_table(config, exact, fits), coverage_table(config, fits)],
@@ -204,4 +204,4 @@ def plot(places: np.ndarray, paths: dict[str, np.ndarray], file: Path) -> None:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(["reproduce", "four_bar_identification", *sys.argv[1:]]))
+    raise SystemExit(main(["reproduce", "four_bar_fit", *sys.argv[1:]]))
