@@ -82,11 +82,11 @@ def optimize_torques(
 
     With several segments (multiple shooting) the states between them are unknowns too,
     and the motion in each segment starts from there; that segments meet is a constraint
-    of an augmented Lagrangian, in at most 12 rounds of `steps` steps. Segments run side
-    by side, and none is longer than motions can be foreseen. The torques found are
+    of an augmented Lagrangian, in at most 12 rounds of `steps` steps. It is for long
+    motions, whose end depends strongly on the first torques. The torques found are
     rolled out once in a single piece: `cost`, `q` and `qd` are those of that motion,
-    and `gap` says how far the segments were from it. They are a good start for one
-    more search with one segment.
+    and `gap` says how far the segments were from it. They are a start for one more
+    search with one segment.
 
     Args:
         taus0: the first torques; as many rows as there are steps.
