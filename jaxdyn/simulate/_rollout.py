@@ -35,7 +35,8 @@ def rollout(
     r"""The states at the times 0, dt, 2 dt, ... under the joint forces of each step.
 
     Quaternions stay of unit length. The gradient keeps the states and computes each
-    step again: with explicit steps memory grows by 3 nv + nq numbers a step.
+    step again: with explicit steps memory grows by 3 nv + nq numbers a step, for a loss
+    of rates too by 5 nv + nq.
 
     Loops of the model, closed in the first state, stay closed: explicit steps end with
     `project_configuration` and `project_velocity`. Midpoint steps are for models
