@@ -3,13 +3,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import trajectory_fitting
+import least_effort
 
 
 def test_the_effort_of_a_slider_is_the_closed_form(config):
-    found = trajectory_fitting.slide(config.slider)
-    steps, continuous = trajectory_fitting.least_effort(config.slider)
-    np.testing.assert_allclose(trajectory_fitting.effort(found.taus), steps, rtol=1e-4)
+    found = least_effort.slide(config.slider)
+    steps, continuous = least_effort.least_effort(config.slider)
+    np.testing.assert_allclose(least_effort.effort(found.taus), steps, rtol=1e-4)
     np.testing.assert_allclose(steps, continuous, rtol=5e-3)
 
 
@@ -21,6 +21,6 @@ def test_it_runs(config, tmp_path):
         gripper=replace(config.gripper, **few, round_evaluations=10),
         puma=replace(config.puma, **few, weights=[1e4]),
     )
-    report = trajectory_fitting.run(small, tmp_path)
+    report = least_effort.run(small, tmp_path)
     assert all((tmp_path / figure.file).is_file() for figure in report.figures)
     assert len(report.tables) == 3

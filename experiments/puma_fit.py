@@ -57,7 +57,7 @@ class Motion:
 
 @dataclass(frozen=True)
 class Config:
-    """The settings of configs/puma_identification.toml."""
+    """The settings of configs/puma_fit.toml."""
 
     seed: int
     repetitions: int
@@ -94,7 +94,7 @@ def run(config: Config, folder: Path) -> Report:
     plot_coverage(studies, folder / "coverage.png")
     plot_estimates(base, studies[HONEST], true, folder / "estimates.png")
     return Report(
-        "puma_identification",
+        "puma_fit",
         "Intervals of identified parameters of a PUMA",
         "\n".join((__doc__ or "").splitlines()[2:]),
         [
@@ -347,4 +347,4 @@ def plot_estimates(base: BaseParameters, x: Study, true: Any, file: Path) -> Non
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(["reproduce", "puma_identification", *sys.argv[1:]]))
+    raise SystemExit(main(["reproduce", "puma_fit", *sys.argv[1:]]))

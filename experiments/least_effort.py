@@ -69,7 +69,7 @@ class Puma:
 
 @dataclass(frozen=True)
 class Config:
-    """The settings of configs/trajectory_fitting.toml."""
+    """The settings of configs/least_effort.toml."""
 
     slider: Slider
     gripper: Gripper
@@ -87,7 +87,7 @@ def run(config: Config, folder: Path) -> Report:
     plot_gripper(config.gripper, gripper, folder / "gripper.png")
     plot_puma(path, found, folder / "puma.png")
     return Report(
-        "trajectory_fitting",
+        "least_effort",
         "Torques of least effort",
         "\n".join((__doc__ or "").splitlines()[2:]),
         [
@@ -276,4 +276,4 @@ def plot_puma(path: Any, found: dict[float, Found], file: Path) -> None:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main(["reproduce", "trajectory_fitting", *sys.argv[1:]]))
+    raise SystemExit(main(["reproduce", "least_effort", *sys.argv[1:]]))
