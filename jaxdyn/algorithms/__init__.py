@@ -22,6 +22,7 @@ from jaxdyn.algorithms._denoc import denoc_matrices as denoc_matrices
 from jaxdyn.algorithms._derivatives import implicit as implicit
 from jaxdyn.algorithms._derivatives import refined as refined
 from jaxdyn.algorithms._derivatives import solve_inertia as solve_inertia
+from jaxdyn.algorithms._derivatives import with_slopes_of as with_slopes_of
 from jaxdyn.algorithms._energy import Momentum as Momentum
 from jaxdyn.algorithms._energy import Power as Power
 from jaxdyn.algorithms._energy import (
@@ -53,7 +54,6 @@ from jaxdyn.algorithms._kinematics import frame_poses as frame_poses
 from jaxdyn.algorithms._kinematics import jacobian as jacobian
 from jaxdyn.algorithms._kinematics import jacobian_dot_qd as jacobian_dot_qd
 from jaxdyn.algorithms._log_depth import parallel_composite as parallel_composite
-from jaxdyn.algorithms._log_depth import parallel_gradient as parallel_gradient
 from jaxdyn.algorithms._log_depth import parallel_motions as parallel_motions
 from jaxdyn.algorithms._log_depth import parallel_newton_euler as parallel_newton_euler
 from jaxdyn.algorithms._log_depth import parallel_poses as parallel_poses
@@ -73,6 +73,7 @@ from jaxdyn.algorithms._newton_euler import transmitted_wrenches as transmitted_
 from jaxdyn.algorithms._noc import joint_constraints as joint_constraints
 from jaxdyn.algorithms._noc import natural_complement as natural_complement
 from jaxdyn.algorithms._noc import noc as noc
+from jaxdyn.algorithms._pullback import parallel_pullback as parallel_pullback
 from jaxdyn.algorithms._regressor import dynamic_parameters as dynamic_parameters
 from jaxdyn.algorithms._regressor import parameter_names as parameter_names
 from jaxdyn.algorithms._regressor import regressor as regressor

@@ -1,6 +1,6 @@
 """Forward dynamics in O(log n) dependent steps: pieces of the tree, joined in pairs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import jax
@@ -30,9 +30,17 @@ from jaxdyn.algorithms._segment_factor import (
     Wrench,
     add,
     moved_by,
+    wrench,
 )
 from jaxdyn.algorithms._segments import Segment, inertia_matrix, vector
-from jaxdyn.algorithms._walk import Laned, collect, inward, outward, spread
+from jaxdyn.algorithms._walk import (
+    Laned,
+    collect,
+    inward,
+    lane_sums,
+    outward,
+    spread,
+)
 from jaxdyn.model import CHUNK, Contraction, Model, Topology
 from jaxdyn.spatial import ArticulatedInertia, Mat3, RigidInertia, Vec3, dot
 
@@ -48,14 +56,11 @@ class Part:
         M_hat: articulated inertia; P: wrench at rest.
         K: the wrenches by which three unit forces and three unit moments at the exit
             arrive here: the rows of A.
-        C: [6, 6] compliance of the exit; b: [6] its acceleration.
     """
 
     M_hat: ArticulatedInertia
     P: Wrench
     K: tuple[Wrench, ...]
-    C: Any
-    b: Any
 
 
 def parallel_forward(
@@ -108,20 +113,24 @@ def parallel_forward(
         _, w, *c = accelerated((R, w0, o, o), (joint, rate, None, bias), R, a)
         inertia = RigidInertia.of(pi).rotate(R)
         P = less_external(*inertia.wrench(w, o, o), external)
-        return joint, inertia, P, tuple(c)
+        axes = None if bias is None else R
+        return (joint, inertia, P, tuple(c)), (w0, rate, external, axes)
 
     given = R, a, w0, (link.turn, link.slide), rate, bias, pi, wrenches(model, f_ext)
-    moved = tuple(map(at_rest, spread(x.lanes, given)))
+    moved, spins = zip(*map(at_rest, spread(x.lanes, given)), strict=True)
     others = spread(x.lanes, (*_loans(t, x, R, pi, a), rates(t, tau)))
     rows = tuple(zip(moved, others, pivot_terms(model, x.lanes), strict=True))
     handed, kept = inward(x.lanes, _gather, _nothing(q.dtype), rows)
-    steps, c = (tuple(level) for level in zip(*kept, strict=True))
+    steps, c, moved = (tuple(level) for level in zip(*kept, strict=True))
+    C, b = lane_sums(x.lanes, tuple(map(_at_exit, steps, c, moved)))
 
     P = inertia_matrix(handed.M_hat)
-    pieces = _segments(P, handed, _first_inertias(t, x.first, R, pi, a))
+    A, C = jnp.stack([vector(*row) for row in handed.K]), inertia_matrix(C)
+    lent = inertia_matrix(_first_inertias(t, x.first, R, pi, a).articulated())
+    pieces = Segment(P - lent, A, C, vector(*handed.P), vector(*b))
     segments, met = joined_pieces(x, pieces)
     joint, psi, m_hat, kappa = (tuple(level) for level in zip(*steps, strict=True))
-    factor = SegmentFactor(joint, psi, m_hat, kappa, P, segments.A, met, t, chunk)
+    factor = SegmentFactor(joint, psi, m_hat, kappa, P, segments.A, met, None, t, chunk)
     found = factor.release(segments.eta, segments.b, vector(dv1, dw1), c)
     if refine:
 
@@ -130,6 +139,7 @@ def parallel_forward(
             return jax.tree.map(jnp.add, found, change), None
 
         found, _ = lax.scan(improve, found, length=refine)
+    factor = replace(factor, kept=(rows, spins, found))
     return collect(x.lanes, found.qdd, t.dof_steps), factor
 
 
@@ -149,7 +159,7 @@ def _missing(t: Topology, x: Contraction, rows: Laned, found: Released) -> Any:
 
     n, parent = x.lanes.size, t.steps.parent[x.first]
     moving = tuple(zip(rows, found.qdd, strict=True))
-    start = Vec3(*found.a[:3]), Vec3(*found.a[3:])
+    start = wrench(found.a)
     a = outward(x.lanes, move, start, moving, each=True)
     g = put(found.g.T, x.exits, n)
     g = spread(x.lanes, (Vec3.of(g[:, :3]), Vec3.of(g[:, 3:])))
@@ -175,16 +185,21 @@ def _gather(children: Part, x: Any) -> Any:
     u = tau - joint.along(*P)
     kappa = [joint.along(*row) for row in K]
     K = [(f - psi[0] * k, n - psi[1] * k) for (f, n), k in zip(K, kappa, strict=True)]
-    moved = jnp.stack([dot(f, c[0]) + dot(n, c[1]) for f, n in K])
-    kappa, phi_tilde = jnp.stack(kappa), u / m_hat
+    moved = wrench([dot(f, c[0]) + dot(n, c[1]) for f, n in K])
     handed = Part(
         M_bar.shift(joint.a),
         joint.to_parent(*add(add(P, M_bar.apply(*c)), (psi[0] * u, psi[1] * u))),
         tuple(joint.to_parent(*row) for row in K),
-        children.C + kappa[:, None] * (kappa / m_hat)[None],
-        children.b + kappa * phi_tilde + moved,
     )
-    return handed, ((joint, psi, m_hat, kappa), (c, phi_tilde))
+    return handed, ((joint, psi, m_hat, wrench(kappa)), (c, u / m_hat), moved)
+
+
+def _at_exit(step: Any, at_rest: Any, moved: Wrench) -> tuple[Any, Wrench]:
+    """What each step adds to the compliance C and the acceleration b of the exit."""
+    (_, _, m_hat, (v, w)), (_, phi_tilde) = step, at_rest
+    none, share = ArticulatedInertia.zero(m_hat.dtype), -1 / m_hat
+    C = none.minus_dyad(v, w, v * share, w * share)
+    return C, add(moved, (v * phi_tilde, w * phi_tilde))
 
 
 def _loans(t: Topology, x: Contraction, R: Mat3, pi: Any, a: Vec3) -> Any:
@@ -208,23 +223,13 @@ def _first_inertias(
     return lent.shift(take(a, first))
 
 
-def _segments(P: Any, handed: Part, lent: RigidInertia) -> Segment:
-    """The pieces, from what they hand on, less what they lent."""
-    A = jnp.stack([vector(*row) for row in handed.K])
-    C, b = jnp.moveaxis(handed.C, 0, -1), handed.b.T
-    lent = inertia_matrix(lent.articulated())
-    return Segment(P - lent, A, C, vector(*handed.P), b)
-
-
 def _nothing(dtype: Any) -> Part:
     """What arrives at the tips."""
     o = Vec3.zero(dtype), Vec3.zero(dtype)
-    C, b = jnp.zeros((6, 6), dtype), jnp.zeros(6, dtype)
-    return Part(ArticulatedInertia.zero(dtype), o, (o,) * 6, C, b)
+    return Part(ArticulatedInertia.zero(dtype), o, (o,) * 6)
 
 
 def _unit(k: int, size: Any) -> Wrench:
     """The wrench with one component."""
     o = jnp.zeros_like(size)
-    x = [size if j == k else o for j in range(6)]
-    return Vec3(*x[:3]), Vec3(*x[3:])
+    return wrench([size if j == k else o for j in range(6)])

@@ -45,7 +45,7 @@ def implicit(
     forward: Callable,
     equations: Callable,
     solve: Callable,
-    gradient: Callable | None,
+    pullback: Callable | None,
     *inputs: Any,
 ) -> Any:
     """What forward(*inputs) returns, with derivatives of `equations`.
@@ -57,9 +57,9 @@ def implicit(
         equations: equations(unknowns, *inputs) is zero at the result.
         solve: solve(factor, slope, *inputs) are the unknowns x for which the equations,
             linear in small changes of the unknowns, change by `slope`.
-        gradient: gradient(rate, unknowns, *inputs), the product of `rate` with the
-            derivatives of the equations by q, qd and tau, for reverse mode by these
-            alone; None to leave it to JAX.
+        pullback: pullback(weights, unknowns, factor, *inputs), the gradients by q, qd
+            and tau of the unknowns times `weights`, for reverse mode by these alone;
+            None to leave it to JAX.
     """
 
     @jax.custom_jvp
@@ -69,33 +69,26 @@ def implicit(
     def rule(primals: Any, tangents: Any) -> Any:
         unknowns, factor = solution(*primals)
         leaves, tree = jax.tree.flatten(primals)
-        slopes = jax.tree.leaves(tangents, is_leaf=_is_zero)
-        moving = [k for k, t in enumerate(slopes) if not _is_zero(t)]
+        moving, moved = _moving(tangents)
         first = len(jax.tree.leaves(primals[0]))
 
         def along(fixed: Any, tangents: list) -> Any:
-            unknowns, leaves = fixed
+            (unknowns, factor), leaves = fixed
+            inputs = jax.tree.unflatten(tree, leaves)
+            slope = _slope(partial(equations, unknowns), inputs, moving, tangents)
+            return solve(factor, jax.tree.map(jnp.negative, slope), *inputs)
 
-            def of_moving(*values: Any) -> Any:
-                replaced = dict(zip(moving, values, strict=True))
-                inputs = [replaced.get(k, x) for k, x in enumerate(leaves)]
-                return equations(unknowns, *jax.tree.unflatten(tree, inputs))
-
-            return jax.jvp(of_moving, [leaves[k] for k in moving], tangents)[1]
-
-        def against(gradient: Callable, fixed: Any, rate: Any) -> Any:
-            unknowns, leaves = fixed
-            by_state = gradient(rate, unknowns, *jax.tree.unflatten(tree, leaves))
+        def against(pullback: Callable, fixed: Any, weights: Any) -> Any:
+            solved, leaves = fixed
+            by_state = pullback(weights, *solved, *jax.tree.unflatten(tree, leaves))
             return [by_state[k - first] for k in moving]
 
-        moved = [slopes[k] for k in moving]
-        fixed = unknowns, leaves
-        if gradient is not None and set(moving) <= {first, first + 1, first + 2}:
-            transpose = partial(against, gradient)
-            slope = linear_map(along, transpose, fixed, moved, like=unknowns)
+        fixed = (unknowns, factor), leaves
+        if pullback is not None and set(moving) <= {first, first + 1, first + 2}:
+            transpose = partial(against, pullback)
+            change = linear_map(along, transpose, fixed, moved, like=unknowns)
         else:
-            slope = along(fixed, moved)
-        change = solve(factor, jax.tree.map(jnp.negative, slope), *primals)
+            change = along(fixed, moved)
         return (unknowns, factor), (change, jax.tree.map(jnp.zeros_like, factor))
 
     solution.defjvp(rule, symbolic_zeros=True)
@@ -126,6 +119,39 @@ def solve_inertia(
         return factor.solve(b)
 
     return jax.lax.custom_linear_solve(inertia_times, b, solve, symmetric=True)
+
+
+def with_slopes_of(function: Callable, other: Callable) -> Callable:
+    """What `other` returns, which is the same, with the derivatives of `function`."""
+
+    @jax.custom_jvp
+    def value(*inputs: Any) -> Any:
+        return other(*inputs)
+
+    def rule(primals: Any, tangents: Any) -> Any:
+        return value(*primals), _slope(function, primals, *_moving(tangents))
+
+    value.defjvp(rule, symbolic_zeros=True)
+    return value
+
+
+def _slope(function: Callable, inputs: Any, moving: list, tangents: list) -> Any:
+    """The derivative of function(*inputs) along tangents of some of their leaves."""
+    leaves, tree = jax.tree.flatten(inputs)
+
+    def of_moving(*values: Any) -> Any:
+        replaced = dict(zip(moving, values, strict=True))
+        inputs = [replaced.get(k, x) for k, x in enumerate(leaves)]
+        return function(*jax.tree.unflatten(tree, inputs))
+
+    return jax.jvp(of_moving, [leaves[k] for k in moving], tangents)[1]
+
+
+def _moving(tangents: Any) -> tuple[list[int], list]:
+    """The leaves that have a tangent, and the tangents."""
+    slopes = jax.tree.leaves(tangents, is_leaf=_is_zero)
+    moving = [k for k, t in enumerate(slopes) if not _is_zero(t)]
+    return moving, [slopes[k] for k in moving]
 
 
 def _is_zero(tangent: Any) -> bool:

@@ -107,21 +107,29 @@ def body_gradients(moved: Any, twist: Any, a: Vec3, parent: Any, x: Any) -> Any:
             parent; a: its offset.
         x: its terms of `accelerate`, its rate, its parameters, its external wrench.
     """
-    (R, w, dv, dw), (V, W) = moved, twist
-    (link, qd, _, bias), _, pi, external = x
+    (R, w, dv, dw), (link, qd, _, bias), (_, _, pi, external) = moved, x[0], x
     M = RigidInertia.of(pi).rotate(R)
     f, n = less_external(*M.wrench(w, dv, dw), external)
-    dv_, dw_ = M.apply(V, W)
-    w_ = cross(cross(w, M.h), V) + cross(M.h, cross(V, w))
-    w_ = w_ + cross(M.I @ w, W) + M.I @ cross(W, w)
-    turned = external
-    if external is not None:  # which stays as it is when the body turns
-        force, moment = Vec3.of(external[..., :3]), Vec3.of(external[..., 3:])
-        turned = cross(force, V) + cross(moment, W)
+    own = (f, n, *M.apply(*twist), by_spin(M, w, twist)), by_turn(external, twist)
     state, before = parent
     axes = None if bias is None else R
     step = R.z, a, (*state[1:], *before), (link.turn, link.slide, qd), axes
-    return ((f, n, dv_, dw_, w_), turned), step
+    return own, step
+
+
+def by_spin(M: RigidInertia, w: Vec3, twist: tuple[Vec3, Vec3]) -> Vec3:
+    """The gradient w' of the power of one body by its angular velocity."""
+    V, W = twist
+    w_ = cross(cross(w, M.h), V) + cross(M.h, cross(V, w))
+    return w_ + cross(M.I @ w, W) + M.I @ cross(W, w)
+
+
+def by_turn(external: Any, twist: tuple[Vec3, Vec3]) -> Vec3 | None:
+    """The same by a turn of the body, in which its external wrench stays as it is."""
+    if external is None:
+        return None
+    force, moment = Vec3.of(external[..., :3]), Vec3.of(external[..., 3:])
+    return cross(force, twist[0]) + cross(moment, twist[1])
 
 
 def sum_step(subtree: Any, step: Any) -> Any:

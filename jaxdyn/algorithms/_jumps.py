@@ -94,8 +94,9 @@ def _rounds(jumps: Jumps, step: Any, nothing: Any, x: Any) -> Any:
 def _along_chain(jumps: Jumps, step: Any, nothing: Any, x: Any) -> Any:
     """The same for a serial chain, with less work and slices instead of gathers.
 
-    One node after the other in short blocks, rounds for the ends of these, and one
-    more step for all nodes.
+    One node after the other in short blocks, rounds for the ends of these, and once
+    more one after the other, from what is before each block. The last steps write
+    each into its place: otherwise XLA does them anew in all that uses the result.
     """
     (rows, n), length = x.shape, jumps.block
     count = -(-n // length)
@@ -105,24 +106,26 @@ def _along_chain(jumps: Jumps, step: Any, nothing: Any, x: Any) -> Any:
     blocks = filled.reshape(rows, count, length).transpose(2, 0, 1)
 
     def walk(before: Any, x: Any) -> Any:
-        return (step(before, x),) * 2
+        return step(before, x), None
 
     def jump(state: Any, start: Any) -> Any:
         before = lax.dynamic_slice_in_dim(state, start, count, axis=1)
         new = step(before, state[:, count:])
         return lax.dynamic_update_slice(state, new, (0, count)), None
 
-    ends, within = blocks[0], blocks
-    if length > 1:
-        ends, within = lax.scan(walk, nothing, blocks)
+    def write(state: Any, now: Any) -> Any:
+        (before, found), (k, x) = state, now
+        own = step(before, x)
+        return (own, lax.dynamic_update_slice(found, own[..., None], (0, 0, k))), None
+
+    ends = blocks[0] if length == 1 else lax.scan(walk, nothing, blocks)[0]
     start = jnp.concatenate([nothing, ends], axis=1)
     ends = lax.scan(jump, start, count - (1 << np.arange(jumps.rounds)))[0]
     if length == 1:
         return ends[:, count:]
-    before = ends[:, None, count - 1 : -1]
-    before = jnp.broadcast_to(before, (rows, length, count))
-    found = step(before, within.transpose(1, 0, 2))
-    return found.transpose(0, 2, 1).reshape(rows, -1)[:, :n]
+    state = ends[:, count - 1 : -1], jnp.zeros((rows, count, length), x.dtype)
+    (_, found), _ = lax.scan(write, state, (np.arange(length), blocks))
+    return found.reshape(rows, -1)[:, :n]
 
 
 def _below(jumps: Jumps, x: Any) -> Any:

@@ -14,7 +14,6 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms._bodies import Joint, mirrored, pairs
-from jaxdyn.algorithms._gradient import body_gradients, by_state, sum_step
 from jaxdyn.algorithms._jumps import path_product, path_sum, subtree_sum
 from jaxdyn.algorithms._links import (
     Link,
@@ -22,7 +21,6 @@ from jaxdyn.algorithms._links import (
     joint_terms,
     less_external,
     links,
-    rates,
     wrenches,
 )
 from jaxdyn.algorithms._motion import BaseMotion, Motion, accelerated, base_state
@@ -104,29 +102,6 @@ def parallel_composite(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nv
     return mirrored(t, pairs(t, column, r, f, n))
 
 
-def parallel_gradient(
-    model: Model,
-    rate: Float[Array, " nv"],
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    qdd: Float[Array, " nv"],
-    f_ext: Float[Array, "n 6"] | None = None,
-    base: BaseMotion | None = None,
-) -> tuple[Float[Array, " nq"], Float[Array, " nv"]]:
-    """The gradient of `inverse_gradient`, its walks as sums in O(log n) steps."""
-    t, o = model.topology, Vec3.zero(q.dtype)
-    joints, other = joint_terms(model, q, qd, qdd), rates(t, rate)
-    moved, a, before = accelerations(t, joints, world(model, q, base))
-    link, e = joints[0], moved[0].z
-    W = path_sum(t.jumps, e * (link.turn * other))
-    W0 = parents_of(t, W, o)
-    V = path_sum(t.jumps, e * (link.slide * other) + cross(W0, a))
-    twist = parents_of(t, V, o), W0
-    terms = joints, other, inertias(model), wrenches(model, f_ext)
-    own, step = body_gradients(moved, (V, W), a, (before, twist), terms)
-    return by_state(model, rate, q, qd, _subtree_gradients(t, own, step))
-
-
 def accelerations(t: Topology, joints: Any, base: Any) -> tuple[Any, Vec3, Any]:
     """Axes, w, dv, dw of all steps; their offsets a; and the first four of parents.
 
@@ -175,18 +150,3 @@ def to_parents(t: Topology, tree: Any) -> Any:
     n = len(t.steps.parent)
     parent = t.steps.parent
     return put(tree, np.where(parent < 0, n, parent), n)
-
-
-def _subtree_gradients(t: Topology, own: Any, step: Any) -> Any:
-    """What the walk inward of `inverse_gradient` keeps, of all steps."""
-    (V_, W_, dv_, dw_, w_), turned = own
-    e, a, (w0, *_), (turn, slide, qd), _ = step
-    V_, dv_ = subtree_sum(t.jumps, (V_, dv_))
-    handed = to_parents(t, (cross(a, V_), cross(a, dv_)))
-    W_, dw_ = subtree_sum(t.jumps, (W_ + handed[0], dw_ + handed[1]))
-    y = cross(w0, a) + e * (2 * slide * qd)
-    handed = cross(e * (turn * qd), dw_) + cross(y, dv_) + cross(a, cross(dv_, w0))
-    w_ = subtree_sum(t.jumps, w_ + to_parents(t, handed))
-    if turned is not None:
-        turned = subtree_sum(t.jumps, turned)
-    return sum_step(((V_, W_, dv_, dw_, w_), turned), step)[1]

@@ -32,15 +32,19 @@ Wrench = tuple[Vec3, Vec3]
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
 class Released:
-    """Accelerations of the joints, laned, and the two ends of all pieces.
+    """Accelerations of the joints and the two ends of all pieces.
 
     Attributes:
+        qdd: of each step, laned.
+        before, after: acceleration of its parent and its own, laned.
         a: [6, pieces] acceleration of the body they hang on.
         g: [6, pieces] wrench that they pass on at their exit, less what drives the
             inertia on loan there.
     """
 
     qdd: Laned
+    before: Laned
+    after: Laned
     a: Any
     g: Any
 
@@ -50,10 +54,11 @@ class SegmentFactor(eqx.Module):
 
     Attributes:
         joint, psi, m_hat: as those of `Factor`, of the lanes of the pieces.
-        kappa: [6] acceleration of the exit of its piece by each joint, laned.
+        kappa: acceleration of the exit of its piece by each joint, laned.
         P: inertia of the pieces, nothing lent, a matrix in each lane.
         A: of all rows of the contraction.
         met: the couplings of all joins, with leaves [rounds, 6, 6, width].
+        kept: what `parallel_pullback` uses of forward dynamics.
     """
 
     joint: Laned
@@ -63,6 +68,7 @@ class SegmentFactor(eqx.Module):
     P: Float[Array, "6 6 pieces"]
     A: Float[Array, "6 6 rows"]
     met: Coupling
+    kept: Any
     topology: Topology = eqx.field(static=True)
     chunk: int = eqx.field(static=True)
 
@@ -74,10 +80,15 @@ class SegmentFactor(eqx.Module):
 
     @compiled()
     def _solve(self, b: Float[Array, " nv"]) -> Float[Array, " nv"]:
-        t, lanes = self.topology, self._contraction.lanes
-        nothing = jnp.zeros((6, len(self._contraction.first)), b.dtype)
-        change = self.correction(spread(lanes, rates(t, b)), nothing, nothing)
-        return collect(lanes, change.qdd, t.dof_steps)
+        lanes = self._contraction.lanes
+        return collect(lanes, self.driven(b).qdd, self.topology.dof_steps)
+
+    def driven(self, b: Float[Array, " nv"]) -> "Released":
+        """The motion from rest under the joint forces b alone."""
+        x = self._contraction
+        nothing = jnp.zeros((6, x.pieces), b.dtype)
+        phi = spread(x.lanes, rates(self.topology, b))
+        return self.correction(phi, nothing, nothing)
 
     def correction(self, phi: Laned, rho: Any, gap: Any) -> "Released":
         """What the motion at rest becomes under small loads.
@@ -88,7 +99,7 @@ class SegmentFactor(eqx.Module):
             gap: [6, pieces] accelerations by which the pieces part from what they hang
                 on.
         """
-        x, zero = self._contraction, Vec3.zero(rho.dtype)
+        x, zero = self._contraction, (Vec3.zero(rho.dtype),) * 2
 
         def inwards(children: Any, row: Any) -> Any:
             ((f, n), own), (joint, psi, m_hat, kappa, (phi, pull)) = children, row
@@ -96,16 +107,16 @@ class SegmentFactor(eqx.Module):
             phi_hat = phi - joint.along(f, n)
             eta = f + psi[0] * phi_hat, n + psi[1] * phi_hat
             phi_tilde = phi_hat / m_hat
-            return (joint.to_parent(*eta), own + kappa * phi_tilde), phi_tilde
+            own = add(own, (kappa[0] * phi_tilde, kappa[1] * phi_tilde))
+            return (joint.to_parent(*eta), own), phi_tilde
 
         pull = put(rho.T, x.exits, x.lanes.size)
         pull = Vec3.of(pull[:, :3]), Vec3.of(pull[:, 3:])
         loads = zip(phi, spread(x.lanes, pull), strict=True)
         rows = tuple(zip(*self._steps, loads, strict=True))
-        tip = (zero, zero), jnp.zeros(6, rho.dtype)
-        (eta, own), phi_tilde = inward(x.lanes, inwards, tip, rows)
+        (eta, own), phi_tilde = inward(x.lanes, inwards, (zero, zero), rows)
         eta = vector(*eta) + apply(self.P, gap)
-        b = own.T + apply(self.A[..., : x.pieces], gap)
+        b = vector(*own) + apply(self.A[..., : x.pieces], gap)
         still, base = tuple((None, x) for x in phi_tilde), jnp.zeros(6, rho.dtype)
         return self.release(*self._gathered(eta, b), base, still, gap)
 
@@ -124,18 +135,20 @@ class SegmentFactor(eqx.Module):
         lanes = self._contraction.lanes
 
         def outwards(parent: Any, x: Any) -> Any:
-            (a, g), (joint, psi, m_hat, kappa, (c, phi_tilde)) = parent, x
-            a = moved_by(joint, a, c)
+            (before, g), (joint, psi, m_hat, kappa, (c, phi_tilde)) = parent, x
+            a = moved_by(joint, before, c)
             qdd = phi_tilde - dot(psi[0], a[0]) - dot(psi[1], a[1])
-            qdd = qdd - (kappa * g).sum() / m_hat
-            return (add(a, joint.column(qdd)), g), qdd
+            qdd = qdd - (dot(kappa[0], g[0]) + dot(kappa[1], g[1])) / m_hat
+            a = add(a, joint.column(qdd))
+            return (a, g), (qdd, before, a)
 
         a, g = self._ends(eta, b, base)
-        start = (Vec3(*(a + gap)[:3]), Vec3(*(a + gap)[3:])), g.T
+        start = wrench(a + gap), wrench(g)
         rows = tuple(zip(*self._steps, kept, strict=True))
         # a lane that leaves another within a piece has kappa zero: any g will do
-        qdd = outward(lanes, outwards, start, rows, each=True)
-        return Released(qdd, a + gap, g)
+        found = outward(lanes, outwards, start, rows, each=True)
+        qdd, before, after = (tuple(level) for level in zip(*found, strict=True))
+        return Released(qdd, before, after, a + gap, g)
 
     def _gathered(self, eta: Any, b: Any) -> tuple[Any, Any]:
         """eta and b of all rows from those of the pieces."""
@@ -198,6 +211,11 @@ def moved_by(joint: Joint, a: Wrench, c: Wrench | None) -> Wrench:
     """The acceleration of a step from that of its parent, without its own."""
     a = joint.to_child(*a)
     return a if c is None else add(a, c)
+
+
+def wrench(x: Any) -> Wrench:
+    """The wrench, or acceleration, with six components, linear part first."""
+    return Vec3(*x[:3]), Vec3(*x[3:])
 
 
 def add(a: Wrench, b: Wrench) -> Wrench:

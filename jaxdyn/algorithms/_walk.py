@@ -69,6 +69,19 @@ def inward(lanes: Lanes, step: Callable, tip: Any, links: Laned) -> tuple[Any, L
     return handed, tuple(reversed(results))
 
 
+def lane_sums(lanes: Lanes, laned: Laned) -> Any:
+    """For each lane of the first level the sum over all links that it carries."""
+    total, below = None, None
+    for level, xs in zip(reversed(lanes.levels), reversed(laned), strict=True):
+        own = jax.tree.map(lambda x: x.sum(axis=0), xs)
+        if below is not None:
+            width = level.index.shape[1]
+            branches = put(total, np.asarray(below.attached) % width, width)
+            own = jax.tree.map(jnp.add, own, branches)
+        total, below = own, level
+    return total
+
+
 def spread(lanes: Lanes, tree: Any) -> Laned:
     """Per-step data with leading axis [steps] in laned form; padding is zero."""
     return tuple(take(tree, level.index) for level in lanes.levels)

@@ -3,10 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import cho_factor, cho_solve
 
 from jaxdyn.algorithms import (
+    SegmentFactor,
     articulated,
     composite,
     denoc_factor,
@@ -18,10 +20,11 @@ from jaxdyn.algorithms import (
     newton_euler,
     noc,
     parallel_forward,
-    parallel_gradient,
+    parallel_pullback,
     passive_forces,
     refined,
     solve_inertia,
+    with_slopes_of,
 )
 from jaxdyn.dynamics._choose import choose
 from jaxdyn.dynamics._inverse import inverse_dynamics
@@ -34,11 +37,11 @@ def open_dynamics(method: str, *inputs: Any, **options: Any) -> Any:
     `inputs` are the model, q, qd, tau, f_ext and base, as `arguments` returns them;
     `options` those of `tree_dynamics`.
     """
-    recursion, gradient = _residual("newton_euler"), _gradient(inverse_gradient)
+    recursion, pullback = _residual("newton_euler"), _pullback
     if method == "parallel":
-        recursion, gradient = _residual("parallel"), _gradient(parallel_gradient)
+        recursion, pullback = _residual("parallel"), _parallel_pullback
     forward = tree_dynamics(method, **options)
-    return implicit(forward, recursion, _solve, gradient, *inputs)
+    return implicit(forward, recursion, _solve, pullback, *inputs)
 
 
 def tree_dynamics(method: str, refine: int = 0, chunk: int = CHUNK) -> Callable:
@@ -77,14 +80,37 @@ def _solve(factor: Any, slope: Any, model: Model, q: Any, *_: Any) -> Any:
     return solve_inertia(model, q, factor, slope)
 
 
-def _gradient(by_state: Callable) -> Callable:
-    """The product of joint rates with the derivatives of the residual by q, qd, tau."""
+def _pullback(weights: Any, qdd: Any, factor: Any, model: Model, *inputs: Any) -> Any:
+    """The gradients of weighted accelerations by q, qd and tau."""
+    q, qd, _, f_ext, base = inputs
+    rate = solve_inertia(model, q, factor, weights)
+    by_q, by_qd = inverse_gradient(model, rate, q, qd, qdd, f_ext, base)
+    return -by_q, -by_qd, rate
 
-    def gradient(rate: Any, qdd: Any, model: Model, *inputs: Any) -> Any:
-        q, qd, _, f_ext, base = inputs
-        return (*by_state(model, rate, q, qd, qdd, f_ext, base), -rate)
 
-    return gradient
+def _parallel_pullback(weights: Any, qdd: Any, factor: Any, *inputs: Any) -> Any:
+    """The same by what the factor keeps of forward dynamics.
+
+    Its derivatives are those of inverse dynamics in O(log n) steps.
+    """
+    if not isinstance(factor, SegmentFactor):  # nothing was joined
+        return _pullback(weights, qdd, factor, *inputs)
+    residual = _residual("parallel")
+
+    def kept(weights: Any, qdd: Any, factor: Any, *inputs: Any) -> Any:
+        model, q, qd, *_ = inputs
+        return parallel_pullback(model, factor, q, qd, weights)
+
+    def known(weights: Any, qdd: Any, factor: Any, *inputs: Any) -> Any:
+        model, q, qd, tau, *others = inputs
+        rate = _solve(factor, -weights, model, q)
+
+        def forces(q: Any, qd: Any, tau: Any) -> Any:
+            return residual(qdd, model, q, qd, tau, *others)
+
+        return jax.vjp(forces, q, qd, tau)[1](rate)
+
+    return with_slopes_of(known, kept)(weights, qdd, factor, *inputs)
 
 
 def _recursive(recursion: Callable) -> Callable:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from jaxdyn.model._jumps import Jumps, jump_tables
 from jaxdyn.model._modules import Lanes, cut_lanes, subtree_sizes
 
 CHUNK = 32  # nodes of a piece along its path
@@ -27,6 +28,9 @@ class Contraction:
         lanes: the nodes of all pieces as lanes; the first level has one for each piece.
         first: [pieces] the first node of each piece.
         exits: [pieces] its exit; the number of nodes if it has none.
+        beyond: [nodes] the piece on whose path to its exit each node is; the number of
+            pieces for nodes beside it.
+        jumps: tables for sums over the tree of the pieces.
         left, right, load: [rounds, width] the rows of the joins; those of no use take
             the empty row.
         is_sum: [rounds, width] whether `left` and `right` are summed.
@@ -37,6 +41,8 @@ class Contraction:
     lanes: Lanes
     first: np.ndarray
     exits: np.ndarray
+    beyond: np.ndarray
+    jumps: Jumps
     left: np.ndarray
     right: np.ndarray
     load: np.ndarray
@@ -84,15 +90,23 @@ def contract(
     for i in range(n):
         piece[i] = np.searchsorted(first, i) if forest[i] < 0 else piece[forest[i]]
     exits, children = np.full(len(first), n), [[] for _ in first]
+    hangs = np.full(len(first), -1)
     for k, i in enumerate(first):
         if parents[i] >= 0:
-            exits[piece[parents[i]]] = parents[i]
-            children[piece[parents[i]]].append(k)
+            hangs[k] = piece[parents[i]]
+            exits[hangs[k]] = parents[i]
+            children[hangs[k]].append(k)
+    leads_out = np.isin(np.arange(n), exits)
+    for i in range(n - 1, -1, -1):
+        if leads_out[i] and forest[i] >= 0:
+            leads_out[forest[i]] = True
+    beyond = np.where(leads_out, piece, len(first))
     joins = _Joins(children)
     for k, i in enumerate(first):
         if parents[i] < 0:
             joins.complete(k)
-    return Contraction(cut_lanes(forest), first, exits, *joins.tables(chunk > 1))
+    tables = beyond, jump_tables(hangs, 1), *joins.tables(chunk > 1)
+    return Contraction(cut_lanes(forest), first, exits, *tables)
 
 
 def _cuts(parents: np.ndarray, chunk: int, may_cut: np.ndarray) -> np.ndarray:

@@ -44,7 +44,7 @@ class Jumps:
     def depth(self) -> int:
         """The number of dependent steps of a sum along all paths."""
         is_blocked = self.is_chain and self.block > 1
-        return self.rounds + (self.block + 1 if is_blocked else 0)
+        return self.rounds + (2 * self.block if is_blocked else 0)
 
 
 def jump_tables(parents: np.ndarray, block: int = BLOCK) -> Jumps:

@@ -10,7 +10,7 @@ from jaxtyping import config as jaxtyping_config
 
 import jaxdyn as jd
 from jaxdyn.identify import base_parameters, excite, random_excitation
-from jaxdyn.identify._excitation_aim import Aim
+from jaxdyn.identify.excitation._aim import Aim
 
 OPTIONS = dict(duration=4.0, harmonics=3, samples=40)
 NAMES = ("lower", "upper", "velocity", "effort", "damping", "friction")

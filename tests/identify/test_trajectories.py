@@ -7,7 +7,7 @@ import pytest
 
 import jaxdyn as jd
 from jaxdyn import identify
-from jaxdyn.identify._torque_limits import Forces
+from jaxdyn.identify.trajectories._limits import Forces
 
 STEPS, DT = 20, 0.1
 SGD = optax.sgd(0.1)

@@ -69,6 +69,21 @@ def test_pieces_are_connected_and_have_one_exit(name):
     np.testing.assert_array_equal(exits, hung[hung >= 0])
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_nodes_know_the_exit_beyond_them(name):
+    parents = families(200)[name]
+    x = contract(parents, 8)
+    expected = np.full(200, x.pieces)
+    for k, i in enumerate(x.exits):
+        while i < 200:
+            expected[i] = k
+            i = 200 if i == x.first[k] else parents[i]
+    np.testing.assert_array_equal(x.beyond, expected)
+    hung = parents[x.first]
+    exits = np.append(x.exits, -1)[x.jumps.parents]  # -1: on the base
+    np.testing.assert_array_equal(exits, hung)
+
+
 def test_a_chain_of_1024_is_110_steps_deep_at_most_and_45_if_wanted():
     chain = families(1024)["chain"]
     assert depth(chain, 32) <= 110

@@ -10,10 +10,9 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from jaxdyn.algorithms import dynamic_parameters
-from jaxdyn.identify._columns import FREE
-from jaxdyn.identify._excitation_aim import Criterion
-from jaxdyn.identify._excitation_plan import Form, Shape
-from jaxdyn.identify._excitation_problem import (
+from jaxdyn.identify.excitation._aim import Criterion
+from jaxdyn.identify.excitation._plan import Form, Shape
+from jaxdyn.identify.excitation._problem import (
     DRAWN,
     Problem,
     adam,
@@ -23,6 +22,7 @@ from jaxdyn.identify._excitation_problem import (
     problem_of,
     random_shapes,
 )
+from jaxdyn.identify.linear import FREE
 from jaxdyn.io import Log
 from jaxdyn.model import Model
 from jaxdyn.motion import Fourier, Spline

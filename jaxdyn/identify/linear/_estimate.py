@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxdyn.identify._covariance import Kind, score_covariance
+from jaxdyn.identify.linear._covariance import Kind, score_covariance
 
 _ROUNDING = 1e-13  # of the forces of a joint: less noise than this is not believed
 _ITERATIONS = 50

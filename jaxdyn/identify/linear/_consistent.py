@@ -4,14 +4,14 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jaxdyn.identify._cones import (
+from jaxdyn.identify.linear._cones import (
     Cones,
     effect_cones,
     is_physical,
     mass_cones,
     with_parameters,
 )
-from jaxdyn.identify._linear import LinearFit
+from jaxdyn.identify.linear._least_squares import LinearFit
 from jaxdyn.model import Model
 
 _SURE = 1e-7  # standard deviations below this part of a number count as this part

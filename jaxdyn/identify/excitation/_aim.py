@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms import dynamic_parameters, regressor
-from jaxdyn.identify._excitation_plan import Plan, Shape
+from jaxdyn.identify.excitation._plan import Plan, Shape
 from jaxdyn.model import Model
 
 Criterion = Literal["log_det", "condition", "worst"]

@@ -12,9 +12,14 @@ from jax import lax
 from jaxtyping import Array, Float
 from tqdm import tqdm
 
-from jaxdyn.identify._costs import CostFunction, cost_of
-from jaxdyn.identify._descent import LBFGS, NOT_FINITE, descend, with_options
-from jaxdyn.identify._search_options import check_numbers, check_steps, reported
+from jaxdyn.identify.trajectories._costs import CostFunction, cost_of
+from jaxdyn.identify.trajectories._descent import (
+    LBFGS,
+    NOT_FINITE,
+    descend,
+    with_options,
+)
+from jaxdyn.identify.trajectories._options import check_numbers, check_steps, reported
 from jaxdyn.model import Model, arguments
 from jaxdyn.simulate import rollout
 

@@ -11,7 +11,7 @@ from jaxdyn.algorithms import (
     parameter_names,
     random_configuration,
 )
-from jaxdyn.identify._columns import (
+from jaxdyn.identify.linear._columns import (
     FREE,
     check_tree,
     chosen_columns,

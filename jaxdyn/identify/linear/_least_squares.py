@@ -7,10 +7,10 @@ from typing import Literal
 import numpy as np
 import scipy.stats
 
-from jaxdyn.identify._base import BaseParameters, base_of
-from jaxdyn.identify._columns import FREE, chosen_columns
-from jaxdyn.identify._covariance import Kind
-from jaxdyn.identify._estimate import (
+from jaxdyn.identify.linear._base import BaseParameters, base_of
+from jaxdyn.identify.linear._columns import FREE, chosen_columns
+from jaxdyn.identify.linear._covariance import Kind
+from jaxdyn.identify.linear._estimate import (
     Errors,
     Estimate,
     ordinary,
@@ -18,7 +18,7 @@ from jaxdyn.identify._estimate import (
     total,
     weighted,
 )
-from jaxdyn.identify._rows import Rows, log_rows, split_rows
+from jaxdyn.identify.linear._rows import Rows, log_rows, split_rows
 from jaxdyn.io import Log
 from jaxdyn.model import Model
 

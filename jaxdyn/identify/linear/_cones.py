@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxdyn.identify._columns import parameters_of
+from jaxdyn.identify.linear._columns import parameters_of
 from jaxdyn.model import Model, with_inertial_parameters
 
 _EFFECTS = ("armature", "damping", "friction", "stiffness")

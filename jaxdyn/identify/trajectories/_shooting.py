@@ -8,8 +8,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms import difference, integrate
-from jaxdyn.identify._costs import CostFunction, cost_of
-from jaxdyn.identify._torque_limits import Forces
+from jaxdyn.identify.trajectories._costs import CostFunction, cost_of
+from jaxdyn.identify.trajectories._limits import Forces
 from jaxdyn.model import Model
 from jaxdyn.simulate import rollout
 

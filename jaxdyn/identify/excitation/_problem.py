@@ -10,17 +10,16 @@ import numpy as np
 import optax
 from tqdm import tqdm
 
-from jaxdyn.identify._base import base_parameters
-from jaxdyn.identify._columns import check_tree, regressor_rows
-from jaxdyn.identify._excitation_aim import (
+from jaxdyn.identify.excitation._aim import (
     Aim,
     Criterion,
     check_criterion,
     loss,
     rounded,
 )
-from jaxdyn.identify._excitation_limits import Limits, limits_of
-from jaxdyn.identify._excitation_plan import Form, Plan, Shape, drawn, plan_of, scaled
+from jaxdyn.identify.excitation._limits import Limits, limits_of
+from jaxdyn.identify.excitation._plan import Form, Plan, Shape, drawn, plan_of, scaled
+from jaxdyn.identify.linear import base_parameters, check_tree, regressor_rows
 from jaxdyn.model import Model
 from jaxdyn.motion import JointMotion
 

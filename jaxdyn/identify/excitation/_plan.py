@@ -11,7 +11,7 @@ from scipy.interpolate import CubicSpline
 
 from jaxdyn.algorithms import integrate
 from jaxdyn.dynamics import inverse_dynamics
-from jaxdyn.identify._excitation_limits import Limits
+from jaxdyn.identify.excitation._limits import Limits
 from jaxdyn.model import Model
 from jaxdyn.motion import Fourier, JointMotion, Spline, spline
 

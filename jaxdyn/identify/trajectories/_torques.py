@@ -10,12 +10,12 @@ from jaxtyping import Array, Float
 from tqdm import tqdm
 
 from jaxdyn.algorithms import difference
-from jaxdyn.identify._costs import CostFunction, cost_of
-from jaxdyn.identify._descent import LBFGS_LONG
-from jaxdyn.identify._search_options import check_numbers, check_steps, reported
-from jaxdyn.identify._segments import Solution, in_one_piece, in_pieces
-from jaxdyn.identify._shooting import SingleShooting
-from jaxdyn.identify._torque_limits import joint_forces
+from jaxdyn.identify.trajectories._costs import CostFunction, cost_of
+from jaxdyn.identify.trajectories._descent import LBFGS_LONG
+from jaxdyn.identify.trajectories._limits import joint_forces
+from jaxdyn.identify.trajectories._options import check_numbers, check_steps, reported
+from jaxdyn.identify.trajectories._segments import Solution, in_one_piece, in_pieces
+from jaxdyn.identify.trajectories._shooting import SingleShooting
 from jaxdyn.model import Model, arguments
 from jaxdyn.simulate import rollout
 

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jaxdyn.identify._columns import log_arrays, parameters_of, regressor_rows
+from jaxdyn.identify.linear._columns import log_arrays, parameters_of, regressor_rows
 from jaxdyn.io import Log
 from jaxdyn.model import Model
 

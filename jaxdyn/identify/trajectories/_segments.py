@@ -7,8 +7,18 @@ import jax.numpy as jnp
 import numpy as np
 from tqdm import tqdm
 
-from jaxdyn.identify._descent import FLAT, NOT_FINITE, Descent, descend, with_options
-from jaxdyn.identify._shooting import MultipleShooting, SingleShooting, Unknowns
+from jaxdyn.identify.trajectories._descent import (
+    FLAT,
+    NOT_FINITE,
+    Descent,
+    descend,
+    with_options,
+)
+from jaxdyn.identify.trajectories._shooting import (
+    MultipleShooting,
+    SingleShooting,
+    Unknowns,
+)
 
 ROUNDS = 12  # at most
 PENALTY = 0.1  # the first one, by the cost of the start
