@@ -4,13 +4,14 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 from jaxdyn.dynamics import forward_dynamics, inverse_dynamics
 from jaxdyn.io import Log
 from jaxdyn.model import Model
 
-Std = float | Float[Array, " nv"]
+Std = float | Float[Array | np.ndarray, " nv"]
 
 
 class Sample(eqx.Module):

@@ -58,7 +58,7 @@ class Simulated(eqx.Module):
         forward: whether derivatives are taken in forward mode; `fit` sets it.
     """
 
-    std: float | Float[Array, " m"] = 1.0
+    std: float | Float[Array | np.ndarray, " m"] = 1.0
     length: int | None = eqx.field(static=True, default=None)
     measure: Callable | None = None
     y: Float[Array | np.ndarray, "times m"] | None = None
