@@ -5,9 +5,8 @@ and by all torques, beside the rollout itself, for one state and for batches, in
 precisions; the programs take turns, and the ratio is the median of those of all turns.
 Seconds are those of the processor, which other processes disturb less. Memory:
 what the program of the gradient holds besides its arguments and results, by the number
-of steps, as XLA counts it: of the rollout as it is, and of a loss that goes through
-about as many rollouts of a piece as each has steps and keeps only the states between
-them, where a longer time is the price.
+of steps, as XLA counts it: of the rollout as it is, and with `every` near the root of
+the number of steps.
 """
 
 import math
@@ -23,7 +22,6 @@ from typing import Any  # noqa: E402
 import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 import numpy as np  # noqa: E402
-from jax import lax  # noqa: E402
 
 import jaxdyn as jd  # noqa: E402
 from benchmarks.robots import make  # noqa: E402
@@ -31,7 +29,7 @@ from benchmarks.robots import make  # noqa: E402
 STEPS, DT, LIMIT = 1000, 1e-3, 5.0
 TURNS, SECONDS = 15, 0.05  # of each program; a turn takes so long or one call
 BATCHES = (0, 64, 1024)  # 0 is one state without a batch
-LENGTHS = (250, 1000, 4000)
+LENGTHS = (250, 1000, 4000, 16000)
 
 
 def end(model: jd.Model, q: Any, qd: Any, taus: Any) -> Any:
@@ -43,16 +41,9 @@ def end(model: jd.Model, q: Any, qd: Any, taus: Any) -> Any:
 def end_of_pieces(model: jd.Model, q: Any, qd: Any, taus: Any) -> Any:
     """The same number; of the motion only the states between pieces are kept."""
     steps = len(taus)
-    pieces = max(k for k in range(1, math.isqrt(steps) + 1) if steps % k == 0)
-
-    @jax.checkpoint
-    def piece(state: Any, taus: Any) -> Any:
-        qs, qds = jd.rollout(model, state[0], state[1], taus, DT)
-        return (qs[-1], qds[-1]), None
-
-    rows = taus.reshape(pieces, -1, model.nv)
-    (q, qd), _ = lax.scan(piece, (q, qd), rows)
-    return (q**2).sum() + (qd**2).sum()
+    every = min(k for k in range(math.isqrt(steps), steps + 1) if steps % k == 0)
+    qs, qds = jd.rollout(model, q, qd, taus, DT, every=every)
+    return (qs[-1] ** 2).sum() + (qds[-1] ** 2).sum()
 
 
 def functions(
@@ -133,7 +124,8 @@ def main(batches: list[int]) -> None:
     ]
     print(f"largest ratio {max(ratios):.2f}, limit {LIMIT}")
     print("the gradient in pieces, beside the rollout as it is")
-    times(arm, 0, end_of_pieces)
+    for batch in batches:
+        times(arm, batch, end_of_pieces)
     print(f"\nmemory of the gradient, float64; 3 nv + nq = {3 * arm.nv + arm.nq}")
     print(f"{'steps':>8} {'kB':>10} {'a step':>8} {'pieces: kB':>10} {'a step':>8}")
     memory(arm)

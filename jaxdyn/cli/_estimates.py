@@ -8,23 +8,26 @@ import jax
 import numpy as np
 import scipy.stats
 
-from jaxdyn.algorithms import dynamic_parameters, parameter_names, regressor
+from jaxdyn.algorithms import dynamic_parameters, parameter_names
 from jaxdyn.dynamics import inverse_dynamics
 from jaxdyn.identify import (
-    BaseParameters,
     Fit,
     LinearFit,
+    Parameters,
     base_parameters,
     consistent,
     least_squares,
 )
+from jaxdyn.identify.linear import regressor_rows
 from jaxdyn.io import Log
 from jaxdyn.model import Model
 
 LEVEL = 0.95  # of intervals
 _STRONG = 0.95  # correlations from which on two parameters are hardly told apart
-EFFECTS = ("armature", "damping", "friction", "stiffness")
-_CHUNK = 2048  # rows whose regressors are made at once
+_EFFECTS = (("armature",), ("damping",), ("friction",), ("stiffness",))
+_OF_BODIES = (("mass",), ("com",), ("inertia",))
+_USUAL = 0.1  # where the search for an effect starts that is nominally zero
+_FAR = 100.0  # times that or a nominal value: starts are not farther away
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,8 +122,7 @@ def of_fit(fit: Fit, log: Log, held: int, std: Any) -> Estimate:
 def of_linear(linear: LinearFit) -> Estimate:
     """What least squares found: combinations, and a possible model near to them."""
     model, words = _consistent(linear)
-    others = linear.validation_residuals
-    held = 0 if others is None else len(others)
+    held = len(linear.validation_residuals)
     nominal, interval = linear.base.of(linear.model), linear.interval(LEVEL)
     parts = nominal, linear.beta, linear.std, interval
     return Estimate(
@@ -146,36 +148,26 @@ def dynamic_values(model: Model) -> dict[str, float]:
     return dict(zip(parameter_names(model), values, strict=True))
 
 
-def linear_names(names: tuple[str, ...]) -> list[str]:
-    """The dynamic parameters of those names of which forces are linear functions."""
-    found = []
-    for name in names:
-        owner, _, leaf = name.rpartition(".")
-        kind, _, end = leaf.partition("_")
-        letter = {"mass": "m", "com": "h", "inertia": "I"}.get(kind)
-        if letter is not None:
-            found.append(f"{owner}.{letter}" + (f"_{end}" if end else ""))
-        elif leaf.partition("[")[0] in EFFECTS:
-            found.append(name)
-    return found
-
-
-def linear_starts(model: Model, log: Log, names: tuple[str, ...]) -> dict[str, float]:
+def linear_starts(model: Model, log: Log, chosen: Parameters) -> dict[str, float]:
     """Where the search for effects of joints starts: at those of a linear fit.
 
     Their logarithms are searched for, so a start that is much too small is far away.
+    All that is linear in a body that is chosen, whole or in part, is free there.
     """
-    effects = [x for x in names if x.rpartition(".")[2].partition("[")[0] in EFFECTS]
+    effects = [x.name for x in chosen.chosen if x.leaf[-1:] in _EFFECTS]
+    parts = [x for x in chosen.chosen if x.kind == "body" or x.leaf in _OF_BODIES]
+    bodies = {x.name.rpartition(".")[0] for x in parts}
     if model.loops or not effects:
         return {}
+    free = [*effects, *(f"{body}.inertial" for body in sorted(bodies))]
     try:
-        found = least_squares(
-            model, log, parameters=linear_names(names), validation=0.0
-        )
+        found = least_squares(model, log, parameters=free, validation=0.0)
         values = dynamic_values(consistent(found).model)
     except ValueError:  # the motion tells too little: there is no better start
         return {}
-    return {name: values[name] for name in effects if values[name] > 0}
+    nominal = dynamic_values(model)
+    usual = {name: nominal[name] or _USUAL for name in effects}
+    return {k: float(np.clip(values[k], x / _FAR, x * _FAR)) for k, x in usual.items()}
 
 
 def forces(model: Model, log: Log) -> np.ndarray | None:
@@ -193,11 +185,6 @@ def _forces(model: Model, q: Any, qd: Any, qdd: Any) -> Any:
     return jax.vmap(inverse_dynamics, (None, 0, 0, 0))(model, q, qd, qdd)
 
 
-@eqx.filter_jit
-def _regressors(model: Model, q: Any, qd: Any, qdd: Any) -> Any:
-    return jax.vmap(lambda *x: regressor(model, *x))(q, qd, qdd)
-
-
 def _consistent(linear: LinearFit) -> tuple[Model | None, str]:
     """The possible model that explains the combinations best, and words about it."""
     try:
@@ -213,32 +200,24 @@ def _consistent(linear: LinearFit) -> tuple[Model | None, str]:
 def _combinations(fit: Fit, log: Log, std: Any) -> Numbers | None:
     """The combinations in which forces are linear, with what the data alone tell.
 
-    None where other parameters were fitted too, or loops share the forces.
+    None where forces are not linear in what was fitted: parts of bodies, parameters
+    that others follow, other leaves than those of the regressor; or loops share them.
     """
-    model, patterns = fit.parameters.nominal, linear_names(fit.names)
-    if model.loops or len(patterns) < len(fit.names):
+    model, chosen = fit.parameters.nominal, fit.parameters.chosen
+    is_linear = all(x.kind == "body" or x.leaf[-1:] in _EFFECTS for x in chosen)
+    if model.loops or fit.parameters.ties or not is_linear:
         return None
     rows = len(fit.residuals)
     fitted = jax.tree.map(lambda x: np.asarray(x[:rows]), log)
-    base = base_parameters(model, fitted, parameters=patterns)
-    R = _root(model, base, fitted, np.broadcast_to(std, (model.nv,)))
+    base = base_parameters(model, fitted, parameters=[x.name for x in chosen])
+    Y = regressor_rows(model, fitted.q, fitted.qd, fitted.qdd)
+    A = Y[..., base.columns[base.independent]] / np.broadcast_to(std, (model.nv, 1))
+    R = np.linalg.qr(A.reshape(-1, base.rank), mode="r")
     size = np.linalg.norm(np.linalg.inv(R), axis=1) * fit.uncertainty.scale
     half = scipy.stats.t.ppf((1 + LEVEL) / 2, fit.uncertainty.freedom) * size
     values = base.of(fit.model)
     interval = np.stack([values - half, values + half], axis=1)
     return Numbers(base.combinations, base.of(model), values, size, interval)
-
-
-def _root(model: Model, base: BaseParameters, log: Any, std: np.ndarray) -> np.ndarray:
-    """The triangular factor of the regressor of all rows, in standard deviations."""
-    columns = base.columns[base.independent]
-    R = np.zeros((0, len(columns)))
-    for k in range(0, len(log.ts), _CHUNK):
-        part = slice(k, k + _CHUNK)
-        Y = np.asarray(_regressors(model, log.q[part], log.qd[part], log.qdd[part]))
-        A = (Y[..., columns] / std[:, None]).reshape(-1, len(columns))
-        R = np.asarray(np.linalg.qr(np.concatenate([R, A]), mode="r"))
-    return R
 
 
 def _correlation(covariance: np.ndarray, std: np.ndarray) -> np.ndarray:

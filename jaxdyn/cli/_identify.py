@@ -89,12 +89,13 @@ def _prepared(config: settings.Identification, folder: Path) -> _Task:
         model = identification.definite(model)
     chosen = _chosen(given, model, given.start)
     if isinstance(config.residual, settings.Torque):
-        start = linear_starts(model, log, chosen.names)
-        chosen = _chosen(given, model, start | given.start)
+        start = linear_starts(model, log, chosen)
+        start = {k: x for k, x in start.items() if k not in given.start}
+        chosen = _chosen(given, model, start | given.start)  # later ones win
     residual, priors = _residual(config.residual, model), _priors(config.prior)
     for k, prior in enumerate(priors):
         try:  # what it names is looked at before anything runs
-            prior.residual(chosen, chosen.theta)
+            prior.check(chosen)
         except ValueError as error:
             raise ValueError(f"prior[{k}]: {error}") from None
     return _Task(config, model, log, chosen, residual, priors, _solver(config.method))
@@ -175,7 +176,17 @@ def _estimate(task: _Task, kept: Path) -> Estimate:
         raise ValueError(str(error).partition(" throw=False")[0]) from None
     is_force = isinstance(config.residual, settings.Torque)
     std = np.asarray(config.residual.std) if is_force else None
-    return of_fit(fit, task.log, int(config.validation * len(task.log.ts)), std)
+    return of_fit(fit, task.log, _held(task, fit), std)
+
+
+def _held(task: _Task, fit: Any) -> int:
+    """How many of the last rows were held out."""
+    if np.isnan(fit.validation_rms):
+        return 0
+    rows = len(fit.residuals)
+    if isinstance(task.residual, identification.Simulated):  # rows are windows
+        rows = rows * (task.residual.length or 0) + 1
+    return len(task.log.ts) - rows
 
 
 def _linear(task: _Task, method: settings.Linear) -> Estimate:

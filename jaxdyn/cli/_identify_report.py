@@ -59,10 +59,10 @@ def _text(
     method = config.method.kind
     way = _METHODS.get(method, f"the optimiser {getattr(config.method, 'name', '')}")
     files = ", ".join(f"`{x.file.name}`" for x in config.logs)
-    held = f"{config.validation:.0%} of them, the last ones, held out"
+    held = f" (the last {estimate.held} of them held out)" if estimate.held else ""
     parts = [
         f"{len(estimate.parameters.names)} {estimate.what} of the robot were fitted to "
-        f"{len(log.ts)} rows of {files} ({held}), by {way}, comparing "
+        f"{len(log.ts)} rows of {files}{held}, by {way}, comparing "
         f"{_RESIDUALS[config.residual.kind]}. {estimate.message}"
     ]
     if np.ndim(estimate.rms) == 0:

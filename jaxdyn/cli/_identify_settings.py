@@ -96,7 +96,7 @@ class Linear:
     """Least squares for the combinations of parameters that the motion tells."""
 
     kind: Literal["linear"]
-    weights: Literal["weighted", "ordinary"] = "weighted"
+    weights: Literal["weighted", "ordinary", "total"] = "weighted"
     covariance: Literal["robust", "classical"] = "robust"
 
 

@@ -3,8 +3,12 @@
 import hashlib
 import json
 import os
+import re
 import shutil
+from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
+from types import FunctionType
 from typing import Any
 
 import equinox as eqx
@@ -13,6 +17,7 @@ import jax.numpy as jnp
 import numpy as np
 
 _KEPT = 2  # the last one, and one more
+_ADDRESS = re.compile(" at 0x[0-9a-f]+")
 
 
 class Checkpoints:
@@ -94,13 +99,33 @@ def _named(leaves: list[Any]) -> dict[str, np.ndarray]:
 
 
 def digest(*parts: Any) -> str:
-    """A number for the arrays and the texts in some pytrees, the same in every run."""
+    """A number for all that some pytrees hold, the same in every run.
+
+    Functions count by their code and by what they have kept, such as the rate of an
+    optimiser, but not by what they call.
+    """
     sum_ = hashlib.sha256()
-    for leaf in jax.tree.leaves(parts):
+    for text in _told(parts, set()):
+        sum_.update(text)
+    return sum_.hexdigest()
+
+
+def _told(x: Any, seen: set[int]) -> Iterator[bytes]:
+    """All that a pytree holds, in bytes: its structure, then its leaves."""
+    leaves, structure = jax.tree.flatten(x)
+    yield _ADDRESS.sub("", str(structure)).encode()
+    for leaf in leaves:
+        function = leaf.func if isinstance(leaf, partial) else leaf
         if eqx.is_array_like(leaf):
             array = np.asarray(leaf)
-            sum_.update(f"{array.dtype}{array.shape}".encode())
-            sum_.update(array.tobytes())
-        elif isinstance(leaf, str):
-            sum_.update(leaf.encode())
-    return sum_.hexdigest()
+            yield f"{array.dtype}{array.shape}".encode() + array.tobytes()
+        elif isinstance(function, FunctionType):
+            if id(leaf) in seen:
+                continue
+            seen.add(id(leaf))
+            yield function.__qualname__.encode() + function.__code__.co_code
+            kept = [cell.cell_contents for cell in function.__closure__ or ()]
+            given = (leaf.args, leaf.keywords) if isinstance(leaf, partial) else ()
+            yield from _told((kept, function.__defaults__, given), seen)
+        else:
+            yield _ADDRESS.sub("", repr(leaf)).encode()

@@ -11,6 +11,7 @@ from jaxtyping import Array, Float
 from jaxdyn.identify._blocks import Block, block
 from jaxdyn.identify._coordinates import second_moments, upper_factor
 from jaxdyn.identify._elements import (
+    CHOSEN,
     Element,
     Path,
     elements,
@@ -19,6 +20,8 @@ from jaxdyn.identify._elements import (
     with_leaf,
 )
 from jaxdyn.model import Inertial, Model
+
+_PARTS: dict[Path, int] = {("mass",): 1, ("com",): 3, ("inertia",): 1}  # of a body
 
 
 class Tie(eqx.Module):
@@ -116,7 +119,7 @@ def choose(
     nominal body; logarithms of what is positive; rotation vectors.
 
     Args:
-        without: patterns of what is left out.
+        without: patterns of what is left out of it.
         tied: names that have one value, as ("left.mass", "right.mass"): the first is
             fitted and the others follow.
         mirrored: triples of a name, another that follows as its image in a mirror, and
@@ -125,19 +128,12 @@ def choose(
             default those of the model, and 0.1 for a positive one that is zero there.
 
     Raises:
-        ValueError: a pattern fits nothing, a body has no definite inertia, or a tie
-            joins things of different kinds.
+        ValueError: a pattern fits nothing, a part of a whole body is left out, a body
+            has no definite inertia, or a tie joins things of different kinds, or such
+            as are tied already.
     """
     known = elements(model)
-    chosen = matching(known, "patterns", patterns)
-    left_out = matching(known, "without", without) if without else []
-    whole = {x.at for x in chosen if x.kind == "body" and x not in left_out}
-    parts: dict[Path, int] = {("mass",): 1, ("com",): 3, ("inertia",): 1}
-
-    def is_inside(x: Element) -> bool:  # a part of a body that is chosen as a whole
-        return x.leaf in parts and x.at // parts[x.leaf] in whole
-
-    chosen = [x for x in chosen if x not in left_out and not is_inside(x)]
+    chosen = _chosen(known, patterns, without)
     followers, ties = _ties(known, chosen, tied, mirrored, model)
     chosen = [x for x in chosen if x not in followers]
     if not chosen:
@@ -156,9 +152,30 @@ def choose(
     )
 
 
+def _chosen(
+    known: list[Element], patterns: str | Sequence[str], without: str | Sequence[str]
+) -> list[Element]:
+    """The elements that patterns name, but for those left out and parts of others."""
+    named = matching(known, "patterns", patterns)
+    left_out = matching(named, "without", without, CHOSEN) if without else []
+    chosen = [x for x in named if x not in left_out]
+    whole = {x.at: x for x in chosen if x.kind == "body"}
+
+    def body(x: Element) -> Element | None:  # of which it is a part, if chosen whole
+        return whole.get(x.at // _PARTS[x.leaf]) if x.leaf in _PARTS else None
+
+    for x in left_out:
+        if (owner := body(x)) is not None:
+            raise ValueError(
+                f"without: {x.name} is a part of {owner.name}, which is chosen as a "
+                "whole: name the parts of that body that shall be fitted instead."
+            )
+    return [x for x in chosen if body(x) is None]
+
+
 def _starts(chosen: list[Element], start: Mapping[str, float]) -> dict[str, float]:
     """The start of each element; a later pattern wins."""
-    fits = {p: matching(chosen, "start", p) for p in start}
+    fits = {p: matching(chosen, "start", p, CHOSEN) for p in start}
     return {x.name: float(start[p]) for p, found in fits.items() for x in found}
 
 
@@ -172,24 +189,25 @@ def _ties(
     """The elements that follow others, and how."""
     pairs = [(names[0], other, None) for names in tied for other in names[1:]]
     pairs += [(a, b, normal) for a, b, normal in mirrored]
-    followers: set[Element] = set()
+    joined: list[tuple[Element, Element]] = []
     entries: dict[Path, list[tuple[int, int, float]]] = {}
     for first, other, normal in pairs:
         what = "tied" if normal is None else "mirrored"
         sources, targets = (matching(known, what, x) for x in (first, other))
         _check_tie(what, first, other, sources, targets, chosen)
-        followers.update(targets)
+        joined += zip(sources, targets, strict=True)
         for a, b in zip(sources, targets, strict=True):
             signs = [1.0] * len(a.entries) if normal is None else _signs(a, normal)
             for (leaf, i), (_, j), sign in zip(
                 a.entries, b.entries, signs, strict=True
             ):
                 entries.setdefault(leaf, []).append((i, j, sign))
+    _check_followers(joined, chosen)
     made = []
     for leaf, rows in entries.items():
         source, target, sign = zip(*rows, strict=True)
         made.append(Tie(jnp.asarray(sign, model.dtype), leaf, source, target))
-    return followers, tuple(made)
+    return {b for _, b in joined}, tuple(made)
 
 
 def _check_tie(
@@ -206,12 +224,40 @@ def _check_tie(
             f"{what}: {first!r} and {other!r} name {len(sources)} and {len(targets)} "
             "parameters, expected as many of the same kinds."
         )
+    names = {x.name for x in chosen}
     for x in sources:
-        if x not in chosen:
+        if x.name not in names:
             raise ValueError(
-                f"{what}: {x.name} is not among the chosen parameters: add it to "
-                "patterns, or name one that is there first."
+                f"{what}: {x.name} is not among the chosen parameters "
+                f"({', '.join(sorted(names))}): add it to patterns, or name one that "
+                "is there first; of a body that is chosen as a whole tie the whole."
             )
+
+
+def _check_followers(
+    pairs: list[tuple[Element, Element]], chosen: list[Element]
+) -> None:
+    """What follows must follow one other, which is fitted, and not be fitted itself."""
+    followed: dict[tuple[Path, int], str] = {}
+    for _, b in pairs:
+        for entry in b.entries:
+            if entry in followed:
+                raise ValueError(
+                    f"tied, mirrored: {b.name} follows more than one other, expected "
+                    "one."
+                )
+        followed |= dict.fromkeys(b.entries, b.name)
+    followers = {b for _, b in pairs}
+    sources = [(a, "is followed") for a, _ in pairs]
+    fitted = [(x, "is fitted") for x in chosen if x not in followers]
+    for x, what in sources + fitted:
+        for entry in x.entries:
+            if entry in followed:
+                raise ValueError(
+                    f"tied, mirrored: {x.name} {what}, and {followed[entry]} follows "
+                    "another: expected one that is fitted first, then all that follow "
+                    "it, as ('a.mass', 'b.mass', 'c.mass')."
+                )
 
 
 def _signs(element: Element, normal: str) -> list[float]:

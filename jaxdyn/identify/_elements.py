@@ -14,6 +14,7 @@ from jaxdyn.model import Model
 Path = tuple[str | int, ...]
 
 POSITIVE = ("armature", "damping", "friction", "friction_speed", "stiffness")
+CHOSEN = "none of the chosen parameters"
 SYMMETRIC = ("xx", "xy", "xz", "yy", "yz", "zz")
 
 
@@ -127,7 +128,10 @@ def _placement(name: str, p: Path, R: Path, row: int, end: str = "") -> list[Ele
 
 
 def matching(
-    known: Sequence[Element], what: str, patterns: str | Sequence[str]
+    known: Sequence[Element],
+    what: str,
+    patterns: str | Sequence[str],
+    where: str = "nothing in the model",
 ) -> list[Element]:
     """The elements whose name or group fits one of the patterns, in their own order.
 
@@ -139,7 +143,7 @@ def matching(
     for pattern, some in zip(patterns, fits, strict=True):
         if not some:
             advice = _advice(known, pattern)
-            raise ValueError(f"{what}: {pattern!r} fits nothing in the model: {advice}")
+            raise ValueError(f"{what}: {pattern!r} fits {where}: {advice}")
     chosen = set().union(*fits)
     return [x for x in known if x in chosen]
 

@@ -15,7 +15,7 @@ from tqdm import tqdm
 from jaxdyn.identify._checkpoints import Checkpoints, digest
 from jaxdyn.identify._choice import Parameters
 from jaxdyn.identify._priors import Prior
-from jaxdyn.identify._problem import Problem, Residual, held_out, split
+from jaxdyn.identify._problem import Problem, Residual, held_out_size, split
 from jaxdyn.identify._solvers import Found, LevenbergMarquardt, Optax
 from jaxdyn.identify._uncertainty import Uncertainty, uncertainty
 from jaxdyn.model import Model
@@ -155,12 +155,13 @@ def fit(
         data: a `Log`.
         solver: `LevenbergMarquardt()` by default, or `Optax(optimizer)`.
         priors: `Gaussian`, `Geodesic`.
-        validation: the share of the rows, the last ones, that is held out.
+        validation: the share of the rows, the last ones, that is held out, rounded
+            down: of fewer than five windows of `Simulated` none is by default.
         lags: rows over which noise may be correlated; intervals then allow for it.
         checkpoint: a folder for states of the search: a fit that was killed goes on
             from the last one and ends as if it had not been. It is removed at the end.
-            The states of other data, parameters or numbers of steps are an error; a
-            rate of an optimiser is hidden in a function, so change the folder with it.
+            The states of another fit (other data, parameters, residuals, solvers or
+            numbers of these) are an error.
         progress: whether a bar is shown.
         throw: whether a loss that is not finite raises.
 
@@ -171,6 +172,8 @@ def fit(
     """
     solver = LevenbergMarquardt() if solver is None else solver
     priors = (priors,) if not isinstance(priors, Sequence) else tuple(priors)
+    for prior in priors:
+        prior.check(parameters)
     rows, held = split(residual.rows(parameters.nominal, data), validation)
     residual = _in_mode(residual, solver.forward)
     problem = Problem(parameters, residual, priors, rows)
@@ -199,14 +202,14 @@ def _result(problem: Problem, held: Any, found: Found, lags: int) -> Fit:
     x, parameters = found.x, problem.parameters
     ahead = eqx.tree_at(lambda p: p.residual, problem, _in_mode(problem.residual, True))
     sure = uncertainty(ahead, x, lags)
-    apart = np.nan if held is None else float(held_out(ahead, x, held))
+    apart = np.nan if held is None else float(held_out_size(ahead, x, held))
     return Fit(
         parameters=parameters,
         theta=x.theta,
         more=x.more,
         model=parameters.model(x.theta),
         values=parameters.values(x.theta),
-        rms=float(np.sqrt((sure.residuals**2).mean())),
+        rms=float(np.sqrt((sure.residuals**2).sum() / max(sure.count, 1))),
         validation_rms=apart,
         losses=found.losses,
         validations=found.validations,
@@ -228,8 +231,4 @@ def _checkpoints(
 ) -> Checkpoints | None:
     if folder is None:
         return None
-    counts = [getattr(solver, k) for k in ("steps", "every")]
-    counts += [getattr(solver, k, None) for k in ("batch", "patience", "seed")]
-    names = list(problem.parameters.names)
-    kind = type(solver).__name__
-    return Checkpoints(folder, digest(problem, names, kind, [x or 0 for x in counts]))
+    return Checkpoints(folder, digest(problem, solver))

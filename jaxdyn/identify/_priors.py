@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from jaxdyn.identify._choice import Parameters
 from jaxdyn.identify._coordinates import geodesic_step
-from jaxdyn.identify._elements import fits_pattern, is_named, matching
+from jaxdyn.identify._elements import CHOSEN, fits_pattern, is_named, matching
 
 
 class Gaussian(eqx.Module):
@@ -26,6 +26,9 @@ class Gaussian(eqx.Module):
     mean: float | None = None
     relative: bool = eqx.field(static=True, default=False)
 
+    def __check_init__(self) -> None:
+        _check_std(self.pattern, self.std)
+
     def residual(
         self, parameters: Parameters, theta: Float[Array, " k"]
     ) -> Float[Array, " _"]:
@@ -35,6 +38,17 @@ class Gaussian(eqx.Module):
         mean = nominal if self.mean is None else jnp.full_like(nominal, self.mean)
         std = jnp.abs(nominal) * self.std if self.relative else self.std
         return (parameters.values(theta)[at] - mean) / std
+
+    def check(self, parameters: Parameters) -> None:
+        """Raise a `ValueError` if this cannot be a prior of these parameters."""
+        at = _places(parameters, self.pattern)
+        nominal = np.asarray(parameters.nominal_values)
+        for k in at if self.relative else ():
+            if nominal[k] == 0:
+                raise ValueError(
+                    f"prior: {parameters.names[k]} is nominally 0, which has no share "
+                    "as a standard deviation: give one in its units, relative=False."
+                )
 
 
 class Geodesic(eqx.Module):
@@ -52,18 +66,25 @@ class Geodesic(eqx.Module):
     pattern: str = eqx.field(static=True, default="*.inertial")
     std: float = 1.0
 
-    def residual(
-        self, parameters: Parameters, theta: Float[Array, " k"]
-    ) -> Float[Array, " _"]:
-        """Ten numbers for each body, whose squares add up to the squared distance."""
-        chosen = matching(parameters.chosen, "prior", self.pattern)
+    def __check_init__(self) -> None:
+        _check_std(self.pattern, self.std)
+
+    def check(self, parameters: Parameters) -> None:
+        """Raise a `ValueError` if this cannot be a prior of these parameters."""
+        chosen = matching(parameters.chosen, "prior", self.pattern, CHOSEN)
         wrong = [x.name for x in chosen if x.kind != "body"]
         if wrong:
             raise ValueError(
                 f"prior: {wrong[0]} has no geodesic distance, expected names that end "
                 "with .inertial: use Gaussian."
             )
-        at = {x.at for x in chosen}
+
+    def residual(
+        self, parameters: Parameters, theta: Float[Array, " k"]
+    ) -> Float[Array, " _"]:
+        """Ten numbers for each body, whose squares add up to the squared distance."""
+        self.check(parameters)
+        at = {x.at for x in matching(parameters.chosen, "prior", self.pattern)}
         pairs = zip(parameters.blocks, parameters.parts(theta), strict=True)
         (bodies,) = [(x, part) for x, part in pairs if x.kind == "body"]
         rows = np.array([k for k, i in enumerate(bodies[0].at) if i in at])
@@ -71,6 +92,11 @@ class Geodesic(eqx.Module):
 
 
 Prior = Gaussian | Geodesic
+
+
+def _check_std(pattern: str, std: float) -> None:
+    if isinstance(std, float | int) and not 0 < std < np.inf:
+        raise ValueError(f"prior: {pattern!r} has std {std}, expected a number above 0")
 
 
 def _places(parameters: Parameters, pattern: str) -> list[int]:
@@ -83,7 +109,6 @@ def _places(parameters: Parameters, pattern: str) -> list[int]:
     ]
     if not plain:
         raise ValueError(
-            f"prior: {pattern!r} fits none of the chosen parameters: "
-            f"{', '.join(parameters.names)}."
+            f"prior: {pattern!r} fits {CHOSEN}: {', '.join(parameters.names)}."
         )
     return plain

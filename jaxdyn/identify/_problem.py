@@ -9,6 +9,7 @@ from jaxtyping import Array, Float, Int
 
 from jaxdyn.identify._choice import Parameters
 from jaxdyn.identify._priors import Prior
+from jaxdyn.identify._rows import held_out
 
 Residual = Any  # has rows(model, data), unknowns(rows) and (model, unknowns, row)
 
@@ -74,19 +75,13 @@ def size_of(problem: Problem, x: Unknowns, rows: Any) -> Float[Array, ""]:
     return jnp.sqrt((residuals**2).mean())
 
 
-held_out = eqx.filter_jit(size_of)
+held_out_size = eqx.filter_jit(size_of)
 
 
 def split(rows: Any, share: float | int) -> tuple[Any, Any | None]:
-    """The rows to fit, and the last share of them, which is held out; None if empty.
-
-    Raises:
-        ValueError: the share is not between 0 and 1.
-    """
-    if not 0 <= share < 1:
-        raise ValueError(f"validation is {share}, expected a share from 0 to below 1.")
+    """The rows to fit, and the last share of them, which is held out; None if empty."""
     count = len(jax.tree.leaves(rows)[0])
-    held = int(share * count)
+    held = held_out(count, share)
     if held == 0:
         return rows, None
     first = jax.tree.map(lambda leaf: leaf[: count - held], rows)

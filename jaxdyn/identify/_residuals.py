@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxdyn.dynamics import forward_dynamics, inverse_dynamics
-from jaxdyn.io import Log
+from jaxdyn.identify._rows import check_tree, log_arrays
 from jaxdyn.model import Model
 
 Std = float | Float[Array | np.ndarray, " nv"]
@@ -37,6 +37,7 @@ class Torque(eqx.Module):
 
     def rows(self, model: Model, data: Any) -> Sample:
         """The rows of a log."""
+        check_tree(model)
         return samples(model, data)
 
     def unknowns(self, rows: Sample) -> None:
@@ -47,7 +48,7 @@ class Torque(eqx.Module):
     ) -> Float[Array, " nv"]:
         """The residual of one row."""
         tau = inverse_dynamics(model, row.q, row.qd, row.qdd, method=self.method)
-        return (tau - row.tau) / self.std
+        return (tau - row.tau) / jnp.asarray(self.std, tau.dtype)
 
 
 class Acceleration(eqx.Module):
@@ -73,34 +74,10 @@ class Acceleration(eqx.Module):
     ) -> Float[Array, " nv"]:
         """The residual of one row."""
         qdd = forward_dynamics(model, row.q, row.qd, row.tau)
-        return (qdd - row.qdd) / self.std
+        return (qdd - row.qdd) / jnp.asarray(self.std, qdd.dtype)
 
 
 def samples(model: Model, log: Any) -> Sample:
-    """The rows of a log that has all parts.
-
-    Raises:
-        ValueError: it has not.
-    """
-    if not isinstance(log, Log):
-        raise ValueError(
-            f"data is a {type(log).__name__}, expected a Log: use load_log or Log.of."
-        )
-    advice = {
-        "qd": "call filtered(log, model, cutoff=...) first",
-        "qdd": "call filtered(log, model, cutoff=...) first",
-        "tau": "joint forces must be measured",
-    }
-    for name, text in advice.items():
-        if getattr(log, name) is None:
-            raise ValueError(f"the log has no {name}: {text}.")
-    sizes = {"q": model.nq, "qd": model.nv}
-    for name, size in sizes.items():
-        shape = jnp.shape(getattr(log, name))
-        if len(shape) != 2 or shape[1] != size:
-            raise ValueError(
-                f"{name} of the log has shape {shape}, expected (times, {size}) for "
-                f"model {model.name!r}."
-            )
-    parts = (log.q, log.qd, log.qdd, log.tau)
-    return Sample(*(jnp.asarray(x, model.dtype) for x in parts))
+    """The rows of a log that has all parts."""
+    parts = log_arrays(model, log, ("q", "qd", "qdd", "tau"))
+    return Sample(**{k: jnp.asarray(x, model.dtype) for k, x in parts.items()})

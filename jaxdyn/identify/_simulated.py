@@ -40,10 +40,11 @@ class Window(eqx.Module):
 class Simulated(eqx.Module):
     """Motions of the model, by `simulate`, less those that were measured.
 
-    The log is cut into windows. Each starts in the measured state, or in one that is
-    fitted too (`free_start`). With `continuity` the end of a window must be the start
-    of the next: multiple shooting, which finds its way where a single long motion is
-    too sensitive to its start.
+    The log is cut into windows; what is left at its end and does not fill one is not
+    used. Each starts in the measured state, or in one that is fitted too
+    (`free_start`). With `continuity` the end of a window must be the start of the next:
+    multiple shooting, which finds its way where a single long motion is too sensitive
+    to its start; what was measured where two meet then counts once.
 
     Attributes:
         std: the noise of what was measured, one number or one for each.
@@ -101,7 +102,7 @@ class Simulated(eqx.Module):
             )
         starts = np.arange(0, times - length, length)
         at = starts[:, None] + np.arange(length + 1)
-        then = np.minimum(starts + length, times - 1)
+        then = starts + length
 
         def of(x: Any, where: np.ndarray) -> Any:
             return None if x is None else jnp.asarray(np.asarray(x)[where], model.dtype)
@@ -139,9 +140,13 @@ class Simulated(eqx.Module):
             apart = jax.vmap(difference, (None, 0, 0))(model, row.y, run.q)
         else:
             apart = jax.vmap(self.measure, (None, 0, 0))(model, run.q, run.qd) - row.y
-        residual = (apart / self.std).ravel()
+        residual = apart / jnp.asarray(self.std, apart.dtype)
+        if unknowns is None and self.measure is None:
+            return residual[1:].ravel()  # it starts where it was measured
         if unknowns is None or self.continuity is None:
-            return residual
+            return residual.ravel()
+        first = jnp.where(row.number == 0, residual[0], 0)
+        residual = residual.at[0].set(first).ravel()
         then = jnp.minimum(row.number + 1, len(unknowns) - 1)
         q1, qd1 = _moved(model, row.q1, row.qd1, unknowns[then])
         gap = jnp.concatenate([difference(model, q1, run.q[-1]), run.qd[-1] - qd1])

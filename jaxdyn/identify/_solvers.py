@@ -59,6 +59,9 @@ class LevenbergMarquardt(eqx.Module):
 
     forward = True  # Jacobians are made column by column
 
+    def __check_init__(self) -> None:
+        _check_counts(steps=self.steps, every=self.every)
+
     def __call__(
         self, problem: Problem, held: Any, saved: Checkpoints | None, tell: Progress
     ) -> Found:
@@ -113,6 +116,9 @@ def _climbed(given: LevenbergMarquardt, problem: Problem, at: _Climb) -> _Climb:
 
     struct = jax.eval_shape(lambda: function(at.x, None)[0])
     state = solver.init(function, at.x, None, {}, struct, None, tags)
+    # its first step size has the default precision, whatever that of the unknowns
+    step_size = state.search_state.step_size.astype(at.losses.dtype)
+    state = eqx.tree_at(lambda s: s.search_state.step_size, state, step_size)
     arrays, rest = eqx.partition(state, eqx.is_array)
 
     def goes_on(carried: Any) -> Any:
@@ -158,6 +164,9 @@ class Optax(eqx.Module):
     seed: int = eqx.field(static=True, default=0)
 
     forward = False
+
+    def __check_init__(self) -> None:
+        _check_counts(steps=self.steps, every=self.every, patience=self.patience)
 
     def __call__(
         self, problem: Problem, held: Any, saved: Checkpoints | None, tell: Progress
@@ -269,7 +278,8 @@ def _walked(solver: Optax, problem: Problem, held: Any, at: _Walk) -> _Walk:
     until = jnp.minimum(at.k + solver.every, solver.steps)
     carried = at.x, at.state, at.losses
     x, state, losses = jax.lax.fori_loop(at.k, until, step, carried)
-    size = problem.loss(x) if held is None else size_of(problem, x, held)
+    nothing = jnp.full_like(at.lowest, jnp.inf)
+    size = nothing if held is None else size_of(problem, x, held)
     is_best = size < at.lowest
     return _Walk(
         x=x,
@@ -282,6 +292,12 @@ def _walked(solver: Optax, problem: Problem, held: Any, at: _Walk) -> _Walk:
         since=jnp.where(is_best, 0, at.since + 1),
         validations=at.validations.at[at.looks].set(size),
     )
+
+
+def _check_counts(**counts: int | None) -> None:
+    for name, count in counts.items():
+        if count is not None and count < 1:
+            raise ValueError(f"{name} is {count}, expected one or more.")
 
 
 def _ending(failed: bool, settled: bool, steps: int) -> str:

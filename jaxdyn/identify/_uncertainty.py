@@ -4,6 +4,7 @@ from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.flatten_util import ravel_pytree
 from jaxtyping import Bool, Float
@@ -11,6 +12,7 @@ from jaxtyping import Bool, Float
 from jaxdyn.identify._problem import Problem, Unknowns
 
 _RANK = 1e-9  # singular values below this share of the largest tell nothing
+_ROUNDING = 50  # units of it, where this is more
 _LEAK = 1e-4  # share of a value along directions that data say nothing of
 
 
@@ -24,6 +26,7 @@ class Uncertainty(eqx.Module):
         scale: the size of the residuals, 1 if standard deviations were right.
         freedom: the number of residuals less that of directions that were fitted.
         rank: the number of these directions.
+        count: the number of residuals that are not zero for any parameters.
     """
 
     residuals: Float[np.ndarray, "rows m"]
@@ -32,6 +35,7 @@ class Uncertainty(eqx.Module):
     scale: float = eqx.field(static=True)
     freedom: int = eqx.field(static=True)
     rank: int = eqx.field(static=True)
+    count: int = eqx.field(static=True)
 
 
 def uncertainty(problem: Problem, x: Unknowns, lags: int) -> Uncertainty:
@@ -45,14 +49,18 @@ def uncertainty(problem: Problem, x: Unknowns, lags: int) -> Uncertainty:
     """
     arrays = [np.asarray(a, float) for a in _jacobians(problem, x)]
     residuals, J, prior, V = arrays
-    root, hidden = _directions(np.concatenate([J.reshape(-1, J.shape[-1]), prior]))
+    least = max(_RANK, _ROUNDING * float(jnp.finfo(x.theta.dtype).eps))
+    rows = np.concatenate([J.reshape(-1, J.shape[-1]), prior])
+    root, hidden = _directions(rows, least)
     rank = root.shape[1]
-    freedom = max(residuals.size + len(prior) - rank, 1)
+    # what is zero for any parameters, such as the start of a motion, is no data
+    count = int(((residuals != 0) | J.any(axis=-1)).sum())
+    freedom = max(count + len(prior) - rank, 1)
     squares = (residuals**2).sum() + (np.asarray(problem.prior(x), float) ** 2).sum()
     scale = np.sqrt(squares / freedom)
     middle = scale**2 * np.eye(rank)
     if lags:
-        share = residuals.size / freedom
+        share = count / freedom
         middle = share * root.T @ _long_run(residuals, J, prior, lags) @ root
     covariance = V @ root @ middle @ root.T @ V.T
     # a value is known unless it changes along directions of which data tell nothing
@@ -60,19 +68,21 @@ def uncertainty(problem: Problem, x: Unknowns, lags: int) -> Uncertainty:
     known = leak <= _LEAK * np.linalg.norm(V, axis=1)
     covariance[~known, :] = covariance[:, ~known] = 0.0
     covariance[~known, ~known] = np.inf
-    return Uncertainty(residuals, covariance, known, float(scale), int(freedom), rank)
+    return Uncertainty(
+        residuals, covariance, known, float(scale), int(freedom), rank, count
+    )
 
 
-def _directions(J: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _directions(J: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
     """A root of the inverse of JᵀJ on what J tells, and what it does not tell.
 
     Columns are scaled to one length before the rank is decided.
     """
     size = np.linalg.norm(J, axis=0)
-    unit = np.where(size > _RANK * size.max(), size, 1.0)
+    unit = np.where(size > least * size.max(), size, 1.0)
     short = max(J.shape[1] - len(J), 0)  # rows of zeros, so that Wt is square
     _, s, Wt = np.linalg.svd(np.pad(J / unit, ((0, short), (0, 0))), False)
-    told = s > _RANK * s[0]
+    told = s > least * s[0]
     hidden = Wt[~told].T / unit[:, None]
     return (Wt[told].T / s[told]) / unit[:, None], hidden / np.linalg.norm(
         hidden, axis=0

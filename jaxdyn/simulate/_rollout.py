@@ -31,12 +31,15 @@ def rollout(
     dt: Float[Array, "..."] | float,
     *,
     integrator: str = "semi_implicit_euler",
+    every: int = 1,
 ) -> tuple[Float[Array, "times nq"], Float[Array, "times nv"]]:
     r"""The states at the times 0, dt, 2 dt, ... under the joint forces of each step.
 
     Quaternions stay of unit length. The gradient keeps the states and computes each
     step again: with explicit steps memory grows by 3 nv + nq numbers a step, for a loss
-    of rates too by 5 nv + nq.
+    of rates too by 5 nv + nq. With `every` it keeps only the states that are returned,
+    and for a while those between two of them: where every is about the root of the
+    number of steps, memory grows as that root, for one more rollout of time.
 
     Loops of the model, closed in the first state, stay closed: explicit steps end with
     `project_configuration` and `project_velocity`. Midpoint steps are for models
@@ -51,10 +54,12 @@ def rollout(
             the energy of a free motion wavers and does not drift; it is stable for
             stiff joints. Its equations are solved by Newton's method; where that fails
             the state is NaN from there on.
+        every: return the first state and then that of each so many steps; divides
+            the number of steps.
 
     Raises:
         ValueError: wrong shapes, an integrator that is not known or not for loops, a
-            first state that opens a loop.
+            first state that opens a loop, steps that `every` does not divide.
     """
     if integrator not in INTEGRATORS:
         raise ValueError(
@@ -67,7 +72,40 @@ def rollout(
             "loops, expected 'semi_implicit_euler' or 'rk4'."
         )
     check_closed(*arguments(model, q0=q0, qd0=qd0))
-    return INTEGRATORS[integrator](model, q0, qd0, taus, dt)
+    steps = INTEGRATORS[integrator]
+    if every == 1:
+        return steps(model, q0, qd0, taus, dt)
+    if every < 1 or jnp.ndim(taus) != 2 or len(taus) % every:
+        raise ValueError(
+            f"rollout: every is {every} for taus of shape {jnp.shape(taus)}, expected "
+            "a number of steps that divides the rows of taus."
+        )
+    return _pieces(model, q0, qd0, taus, dt, steps=steps, every=every)
+
+
+@partial(jax.jit, static_argnames=("steps", "every"), inline=True)
+def _pieces(
+    model: Model,
+    q0: Float[Array, " nq"],
+    qd0: Float[Array, " nv"],
+    taus: Float[Array, "steps joints"],
+    dt: Float[Array, "..."] | float,
+    *,
+    steps: Callable,
+    every: int,
+) -> tuple[Float[Array, "times nq"], Float[Array, "times nv"]]:
+    """Of each piece of so many steps the last state, all that a gradient keeps."""
+    model, q0, qd0, taus = arguments(model, q0=q0, qd0=qd0, taus=taus)
+
+    @jax.checkpoint
+    def piece(state: Any, taus: Any) -> Any:
+        q, qd = steps(model, *state, taus, dt)
+        state = q[-1], qd[-1]
+        return state, state
+
+    rows = taus.reshape(-1, every, model.nv)
+    _, (q, qd) = lax.scan(piece, (q0, qd0), rows)
+    return jnp.concatenate([q0[None], q]), jnp.concatenate([qd0[None], qd])
 
 
 def _steps(

@@ -214,6 +214,42 @@ def test_any_optimiser_and_residual_may_be_chosen(prepared):
     assert (found.solver.steps, found.solver.patience) == (3, 4)
 
 
+def test_starts_of_the_user_win_and_others_stay_near(prepared, log, tmp_path):
+    starts = '{"*.damping" = 0.5, "j1.damping" = 0.3}'
+    found = prepared(f'[parameters]\nfit = ["*.mass", "*.damping"]\nstart = {starts}')
+    np.testing.assert_allclose(
+        found.parameters.model(found.parameters.theta).damping, [0.3, 0.5]
+    )
+    # no damping at all in the data: its logarithm would be far away
+    free = eqx.tree_at(lambda m: m.damping, truth(), jnp.zeros(2))
+    tau = forces(free, log)
+    save_log(tmp_path / "run.csv", arm(), Log(log.ts, log.q, log.qd, log.qdd, tau))
+    found = prepared("")
+    np.testing.assert_allclose(
+        found.parameters.model(found.parameters.theta).damping, [1e-3, 1e-3]
+    )
+
+
+def test_combinations_are_for_whole_bodies_alone(identify, tmp_path):
+    assert identify(BASIC) == 0
+    assert not (tmp_path / "results/fit/combinations.csv").exists()
+
+
+@pytest.mark.parametrize("length", [None, 10])
+def test_rows_that_were_held_out_are_those_of_windows(length, identify, tmp_path):
+    window = "" if length is None else f", length = {length}"
+    text = BASIC.replace('"*.mass", ', "")
+    text += f'residual = {{kind = "trajectory"{window}}}\nmethod = {{kind = '
+    text += '"levenberg_marquardt", steps = 1}\noutput = {plots = false}\n'
+    assert identify(text) == 0
+    page = (tmp_path / "results/fit/report.html").read_text()
+    # 20 windows of 10 steps, four of which are held out; of one window none
+    assert ("the last 40 of them held out" in page) == (length is not None)
+    joints = json.loads((tmp_path / "results/fit/summary.json").read_text())
+    held = joints["statistics"]["joints"][0]["held_out"]
+    assert (held is None) == (length is None)
+
+
 def test_all_settings_of_the_choice_are_handed_on(prepared):
     found = prepared(
         "[parameters]\n"

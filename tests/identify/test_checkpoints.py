@@ -11,7 +11,18 @@ import optax
 import pytest
 
 import jaxdyn as jd
-from jaxdyn.identify import LevenbergMarquardt, Optax, Torque, choose, fit
+from jaxdyn.identify import (
+    Acceleration,
+    Gaussian,
+    LevenbergMarquardt,
+    Optax,
+    Simulated,
+    Torque,
+    choose,
+    fit,
+)
+from jaxdyn.identify._checkpoints import digest
+from jaxdyn.identify._problem import Problem
 from jaxdyn.io import Log
 
 STEPS = 3000
@@ -100,6 +111,40 @@ def test_a_search_goes_on_from_its_last_state(tmp_path, solver):
     np.testing.assert_array_equal(found.theta, expected.theta)
     np.testing.assert_array_equal(found.losses, expected.losses)
     assert not (tmp_path / "x").exists()
+
+
+def test_every_part_of_a_fit_is_seen_in_its_digest():
+    chosen, log = problem()
+    model, names = chosen.nominal, ["*.damping", "*.friction"]
+
+    def rate(step):
+        return 0.1 / (1 + step)
+
+    def of(parameters=chosen, residual=None, priors=(), solver=None):
+        given = Problem(parameters, residual or Torque(), priors, log)
+        return digest(given, solver or LevenbergMarquardt())
+
+    fits = [
+        of(),
+        of(choose(model, names)),
+        of(choose(model, names[::-1], start={"*": 0.5}, without="*.friction")),
+        of(residual=Torque(2.0)),
+        of(residual=Torque(method="gibbs_appell")),
+        of(residual=Acceleration()),
+        of(residual=Simulated(length=5)),
+        of(residual=Simulated(length=5, free_start=True)),
+        of(residual=Simulated(options={"rtol": 1e-3})),
+        of(residual=Simulated(options={"rtol": 1e-4})),
+        of(priors=(Gaussian("*.damping", 0.1),)),
+        of(priors=(Gaussian("*.friction", 0.1),)),
+        of(priors=(Gaussian("*.damping", 0.1, relative=True),)),
+        of(solver=LevenbergMarquardt(rtol=1e-6)),
+        *(of(solver=Optax(optax.adam(x))) for x in (1e-2, 1e-3, rate)),
+        of(solver=Optax(optax.adam(1e-2), seed=1)),
+        of(solver=Optax(optax.sgd(1e-2))),
+    ]
+    assert len(set(fits)) == len(fits)
+    assert of() == fits[0] and of(solver=Optax(optax.adam(1e-2))) in fits
 
 
 def test_folders_of_others_are_left_alone(tmp_path):

@@ -103,6 +103,18 @@ def test_values_that_data_do_not_tell_are_named(rng):
     assert "not told" in repr(found)
 
 
+def test_so_are_they_in_single_precision(rng):
+    true = arm()
+    log, chosen = measured(true, rng, noise=0.01), ["*.inertial", "*.damping"]
+    exact = fit(choose(true, chosen), Torque(0.01), log)
+    std = np.full(2, 0.01)  # in double precision, as least_squares gives it
+    short = fit(choose(true.astype(np.float32), chosen), Torque(std), log)
+    assert short.values.dtype == np.float32
+    assert short.unknown == exact.unknown
+    assert short.uncertainty.rank == exact.uncertainty.rank
+    np.testing.assert_allclose(short.std[:2], exact.std[:2], rtol=1e-3)
+
+
 def test_a_prior_decides_what_data_do_not_tell(rng):
     true = arm(1)
     start = {"*.mass": 3.0, "*.com_x": 0.1, "*.damping": 0.5}
@@ -198,6 +210,16 @@ def test_what_is_wrong_with_data_is_said(rng):
         fit(chosen, Torque(), [1, 2])
     with pytest.raises(ValueError, match=r"q of the log has shape \(60, 1\).*'arm'"):
         fit(choose(arm(2), "*.damping"), Torque(), log)
+    narrow = eqx.tree_at(lambda x: x.tau, measured(arm(2), rng), log.tau)
+    with pytest.raises(ValueError, match=r"tau of the log has shape \(60, 1\)"):
+        fit(choose(arm(2), "*.damping"), Torque(), narrow)
+    bar = jd.robots.four_bar()
+    with pytest.raises(ValueError, match="has loops .* Fit accelerations or motions"):
+        fit(choose(bar, "*.mass"), Torque(), log)
+    for name, make in {"steps": identify.LevenbergMarquardt, "every": Optax}.items():
+        given = () if name == "steps" else (optax.sgd(0.1),)
+        with pytest.raises(ValueError, match=f"{name} is 0, expected one or more"):
+            make(*given, **{name: 0})
     with pytest.raises(ValueError, match="validation is 1.5"):
         fit(chosen, Torque(), log, validation=1.5)
     with pytest.raises(ValueError, match="batch is 100, expected 1 to 48"):

@@ -1,9 +1,11 @@
 import equinox as eqx
+import jax
 import numpy as np
 import pytest
 
 import jaxdyn as jd
 from jaxdyn.identify import base_parameters, least_squares
+from jaxdyn.identify.linear._estimate import total, weighted
 from jaxdyn.io import Log
 from tests.identify.linear_logs import (
     forces,
@@ -135,6 +137,31 @@ def test_known_errors_of_the_motion_do_not_bias_the_total_method(rng):
     np.testing.assert_allclose(mean["total"], 1.0, atol=0.02)
 
 
+def test_the_total_method_without_known_errors_is_that_of_singular_vectors(rng):
+    model = planar()
+    log = random_log(model, rng, 500)
+    noisy = eqx.tree_at(lambda x: x.qdd, log, log.qdd + rng.normal(size=(500, 2)))
+    known = dict(noise=[0.5, 0.2], validation=0.0)
+    fit = least_squares(model, noisy, method="total", **known)
+    Y = jax.vmap(lambda *x: jd.regressor(model, *x))(noisy.q, noisy.qd, noisy.qdd)
+    A = np.asarray(Y)[..., fit.base.columns][..., fit.base.independent]
+    C = np.concatenate([A, noisy.tau[..., None]], axis=-1) / [[[0.5], [0.2]]]
+    C = C.reshape(1000, -1)
+    d = np.linalg.norm(C, axis=0)
+    *_, v = np.linalg.svd(C / d)[2]
+    expected = -v[:-1] / v[-1] * d[-1] / d[:-1]
+    np.testing.assert_allclose(fit.beta, expected, rtol=1e-9)
+    # and less biased than least squares where errors are as it takes them to be
+    beta, A = np.array([1.0, -2.0, 3.0]), rng.normal(size=(20_000, 1, 3))
+    b = A @ beta
+    b = b + 0.3 * np.linalg.norm(beta) * rng.normal(size=b.shape)
+    A = A + 0.3 * rng.normal(size=A.shape)
+    start = weighted(A, b, None, "robust")
+    assert (np.abs(start.beta) < 0.95 * np.abs(beta)).all()
+    found = total(A, b, start, None, "robust")
+    np.testing.assert_allclose(found.beta, beta, rtol=0.01)
+
+
 def test_the_last_rows_are_held_out(rng):
     model = with_friction(planar(), rng)
     log = random_log(model, rng, 100)
@@ -170,14 +197,16 @@ def test_bad_input_is_explained(rng):
     log = random_log(model, rng, 20)
     for options, message in (
         (dict(validation=1.0), "validation is 1.0"),
-        (dict(noise=[1.0]), r"noise has shape \(1,\)"),
-        (dict(method="total"), "with 0 disturbed logs"),
+        (dict(noise=[1.0]), "expected 2 numbers above 0"),
+        (dict(noise=[0.0, 1.0]), r"noise is \[0. 1.\]"),
+        (dict(noise=[1.0, 1.0], method="ordinary"), "weighs all rows alike"),
         (dict(disturbed=log), "with 1 disturbed logs"),
+        (dict(base=base_parameters(model), prefer="*.m"), "expected base alone"),
         (dict(validation=0.9), "2 rows to fit, 4 forces for"),
     ):
         with pytest.raises(ValueError, match=message):
             least_squares(model, log, **options)
-    with pytest.raises(ValueError, match="log has no tau: record"):
+    with pytest.raises(ValueError, match="the log has no tau: joint forces"):
         least_squares(model, eqx.tree_at(lambda x: x.tau, log, None))
     with pytest.raises(ValueError, match="level is 95"):
         least_squares(model, log).interval(95.0)

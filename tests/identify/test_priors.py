@@ -76,3 +76,9 @@ def test_wrong_priors_say_what_is_wrong():
         ValueError, match=r"left.mass has no geodesic|trunk.mass has no"
     ):
         Geodesic("*.mass").residual(chosen, chosen.theta)
+    down = choose(fork(), "gravity")
+    with pytest.raises(ValueError, match="gravity_x is nominally 0, which has no sh"):
+        Gaussian("gravity", 0.1, relative=True).check(down)
+    for prior in (Gaussian, Geodesic):
+        with pytest.raises(ValueError, match="has std 0.0, expected a number above 0"):
+            prior("*.com", 0.0)

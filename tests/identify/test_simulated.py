@@ -54,6 +54,20 @@ def test_motions_give_the_parameters_that_made_them(options):
     np.testing.assert_allclose(found.model.stiffness, 2.0, rtol=1e-5)
 
 
+def test_only_what_could_differ_counts_as_data():
+    true = pendulum()
+    log, chosen = swing(true, 13), choose(true, "*.damping")
+    plain = Simulated(1e-3, length=4)
+    rows = plain.rows(true, log)
+    run = jax.jit(jax.vmap(lambda row: plain(true, None, row)))
+    assert run(rows).shape == (3, 4)  # five times, and the first is the start
+    joined = Simulated(1e-3, length=4, free_start=True, continuity=1.0)
+    found = fit(chosen, joined, log, validation=0)
+    # 13 times, and two numbers at each of two borders between windows
+    assert found.uncertainty.count == 13 + 4
+    assert found.uncertainty.freedom == 13 + 4 - 1 - 6
+
+
 def test_multiple_shooting_mends_wrong_starts(rng):
     true = pendulum()
     log = swing(true)

@@ -1,3 +1,5 @@
+from functools import partial
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -130,19 +132,52 @@ def test_wrong_shapes_are_named():
         jd.rollout(model, q, q, jnp.zeros((3, 6)), 0.1, integrator="euler")
     with pytest.raises(ValueError, match=r"dt has shape \(3,\), expected one number"):
         jd.rollout(model, q, q, jnp.zeros((3, 6)), jnp.ones(3))
+    for every in (2, 0, -1, 6):
+        with pytest.raises(ValueError, match=f"every is {every} for taus of shape"):
+            jd.rollout(model, q, q, jnp.zeros((3, 6)), 0.1, every=every)
+
+
+@pytest.mark.parametrize("integrator", ORDERS)
+def test_some_of_the_states_are_those_of_all(integrator, rng):
+    model = jd.robots.random_tree(0, 2, joints=("spherical", "revolute"))
+    q, qd, _ = random_state(model, rng)
+    taus = jnp.asarray(rng.normal(size=(6, model.nv)))
+    run = partial(jd.rollout, model, q, qd, taus, 1e-2, integrator=integrator)
+    for some, all_of_them in zip(run(every=3), run(), strict=True):
+        np.testing.assert_allclose(some, all_of_them[::3], rtol=1e-13, atol=1e-14)
+
+
+def test_so_is_their_gradient(rng):
+    model = jd.robots.chain(2)
+    q, qd, _ = random_state(model, rng)
+    taus, weights = (jnp.asarray(rng.normal(size=(n, 2))) for n in (6, 3))
+
+    def loss(model, q, qd, taus, dt, every):
+        qs, qds = jd.rollout(model, q, qd, taus, dt, every=every)
+        return (weights * (qs + qds**2)[:: 3 // every]).sum()
+
+    x = model, q, qd, taus, jnp.asarray(1e-2)
+    gradient = jax.jit(jax.grad(loss, range(5)), static_argnums=5)
+    some, all_of_them = (jax.tree.leaves(gradient(*x, every)) for every in (3, 1))
+    for a, b in zip(some, all_of_them, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-13)
 
 
 def test_the_memory_of_its_gradient_grows_by_a_few_numbers_a_step():
-    model = jd.robots.chain(4)
-    q = jnp.ones(4)
+    model = jd.robots.chain(2)
+    q = jnp.ones(2)
 
-    def total(q, qd, taus):
-        return (jd.rollout(model, q, qd, taus, 1e-3)[0][-1] ** 2).sum()
+    def size(steps, every=1):
+        def total(q, qd, taus):
+            return (jd.rollout(model, q, qd, taus, 1e-3, every=every)[0][-1] ** 2).sum()
 
-    def size(steps):
         gradient = jax.jit(jax.grad(total, (0, 1, 2)))
-        program = gradient.lower(q, q, jnp.ones((steps, 4))).compile()
+        program = gradient.lower(q, q, jnp.ones((steps, 2))).compile()
         return program.memory_analysis().temp_size_in_bytes
 
     numbers = (size(1010) - size(10)) / 1000 / 8
     assert round(numbers, 1) == 3 * model.nv + model.nq  # but for alignment
+    # by pieces: a few for each step of one and for each of them, thus as the root
+    short, middle, long = (size(k**2, every=k) for k in (20, 40, 80))
+    np.testing.assert_allclose(long - middle, 2 * (middle - short), rtol=0.01)
+    assert long < size(1010) / 2

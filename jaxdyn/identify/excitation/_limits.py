@@ -69,12 +69,12 @@ def limits_of(
 def _array(model: Model, name: str, given: Any) -> np.ndarray:
     leaf = getattr(model, name)
     values = np.asarray(leaf if given is None else given, float)
-    if values.shape != leaf.shape:
+    if values.shape not in ((), leaf.shape):
         raise ValueError(
-            f"{name} has shape {values.shape}, expected {leaf.shape} for model "
-            f"{model.name!r}: one number for each coordinate."
+            f"{name} has shape {values.shape}, expected () or {leaf.shape} for model "
+            f"{model.name!r}: one number for all, or one for each coordinate."
         )
-    return values
+    return np.broadcast_to(values, leaf.shape)
 
 
 def _check(

@@ -10,6 +10,7 @@ import numpy as np
 import optax
 from tqdm import tqdm
 
+from jaxdyn.identify._rows import check_tree
 from jaxdyn.identify.excitation._aim import (
     Aim,
     Criterion,
@@ -19,7 +20,7 @@ from jaxdyn.identify.excitation._aim import (
 )
 from jaxdyn.identify.excitation._limits import Limits, limits_of
 from jaxdyn.identify.excitation._plan import Form, Plan, Shape, drawn, plan_of, scaled
-from jaxdyn.identify.linear import base_parameters, check_tree, regressor_rows
+from jaxdyn.identify.linear import base_parameters, regressor_rows
 from jaxdyn.model import Model
 from jaxdyn.motion import JointMotion
 
@@ -95,8 +96,6 @@ def problem_of(
     check_criterion(criterion)
     _check_form(model, form)
     check_counts(harmonics=harmonics)
-    if samples < 2:
-        raise ValueError(f"samples is {samples}, expected two or more.")
     if not (np.isfinite(duration) and duration > 0):
         raise ValueError(f"duration is {duration}, expected a positive number.")
     model = model.astype(jnp.float64)
@@ -106,6 +105,12 @@ def problem_of(
     plan = plan_of(model, bounds, float(duration), harmonics, form)
     names = tuple(base.names[k] for k in base.independent)
     columns = base.columns[base.independent]
+    least = 2 + -(-len(names) // model.nv)  # the first and the last one are at rest
+    if samples < least:
+        raise ValueError(
+            f"samples is {samples}, expected {least} or more for {len(names)} "
+            f"parameters and {model.nv} joint forces in each."
+        )
     scale = _scale(plan, columns, names, std, samples)
     at = tuple(int(k) for k in columns)
     return Problem(plan, Aim(jnp.asarray(std), scale, at, criterion), samples, names)

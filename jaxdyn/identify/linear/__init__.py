@@ -3,7 +3,6 @@
 from jaxdyn.identify.linear._base import BaseParameters as BaseParameters
 from jaxdyn.identify.linear._base import base_parameters as base_parameters
 from jaxdyn.identify.linear._columns import FREE as FREE
-from jaxdyn.identify.linear._columns import check_tree as check_tree
 from jaxdyn.identify.linear._columns import regressor_rows as regressor_rows
 from jaxdyn.identify.linear._consistent import Consistent as Consistent
 from jaxdyn.identify.linear._consistent import consistent as consistent

@@ -11,11 +11,10 @@ from jaxdyn.algorithms import (
     parameter_names,
     random_configuration,
 )
+from jaxdyn.identify._rows import check_tree, log_arrays
 from jaxdyn.identify.linear._columns import (
     FREE,
-    check_tree,
     chosen_columns,
-    log_arrays,
     parameters_of,
     regressor_rows,
 )
@@ -119,6 +118,7 @@ def base_parameters(
         ValueError: a pattern fits no parameter; the model has loops; the log has no
             rates or accelerations; no parameter has an effect.
     """
+    check_tree(model)
     columns = chosen_columns(model, parameters)
     first = chosen_columns(model, prefer) if len(prefer) else np.array([], int)
     if log is None:
@@ -168,7 +168,6 @@ def _random_states(
     model: Model, count: int, seed: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Positions, rates and accelerations, each of some size."""
-    check_tree(model)
     keys = jax.random.split(jax.random.key(seed), count)
     q = jax.vmap(lambda key: random_configuration(model, key))(keys)
     qd, qdd = np.random.default_rng(seed).normal(size=(2, count, model.nv))

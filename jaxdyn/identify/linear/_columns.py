@@ -8,7 +8,6 @@ import jax
 import numpy as np
 
 from jaxdyn.algorithms import dynamic_parameters, parameter_names, regressor
-from jaxdyn.io import Log
 from jaxdyn.model import Model
 
 FREE = ("*.inertial", "*.damping", "*.friction")  # what is free unless told otherwise
@@ -49,48 +48,6 @@ def _fits(name: str, pattern: str) -> bool:
     if kind.startswith(_GROUPS):
         known.add(f"{owner}.inertial")
     return pattern in known or any(fnmatchcase(x, pattern) for x in known)
-
-
-def log_arrays(model: Model, log: Log, needed: Sequence[str]) -> dict[str, np.ndarray]:
-    """The named arrays of a log, in double precision.
-
-    Raises:
-        ValueError: one of them is missing, or does not fit the model; the model has
-            loops.
-    """
-    check_tree(model)
-    arrays = {}
-    for name in needed:
-        value = getattr(log, name)
-        if value is None:
-            raise ValueError(
-                f"log has no {name}: "
-                + (
-                    "record the joint forces."
-                    if name == "tau"
-                    else "call filtered(log, model, cutoff=...) first."
-                )
-            )
-        value = np.asarray(value, float)
-        width = {"q": (model.nq,)}.get(name, (model.nv,))
-        if value.shape != (value.shape[0] if value.ndim else 0, *width):
-            raise ValueError(
-                f"log: {name} has shape {value.shape}, expected (times, {width[0]}) "
-                f"for model {model.name!r}: one log at a time."
-            )
-        arrays[name] = value
-    return arrays
-
-
-def check_tree(model: Model) -> None:
-    """Raise a `ValueError` for a model with loops."""
-    if model.loops:
-        raise ValueError(
-            f"model {model.name!r} has loops ({', '.join(x.name for x in model.loops)})"
-            ", whose forces are in tau but not in the regressor: expected a tree. Fit "
-            "accelerations or motions of the closed mechanism instead, or log the "
-            "tree without them, model.without_loops()."
-        )
 
 
 def regressor_rows(

@@ -78,32 +78,45 @@ def weighted(A: np.ndarray, b: np.ndarray, noise: Any, kind: Kind) -> Estimate:
 
 
 def total(
-    A: np.ndarray, b: np.ndarray, start: Estimate, errors: Errors, kind: Kind
+    A: np.ndarray, b: np.ndarray, start: Estimate, errors: Errors | None, kind: Kind
 ) -> Estimate:
     r"""The estimate that allows for errors in A, of known mean products Sigma.
 
     $$(A^T A - N \Sigma_{AA})\,\beta = A^T b - N \Sigma_{Ab}$$
 
     With Sigma as it is known this is free of the bias of least squares for many rows.
-    The classical method takes Sigma up to a factor, the smallest singular value: here
-    the factor is known too. Columns without errors are exact.
+    Columns without errors are exact. Where errors are not known, those of all columns
+    and of b are in proportion to the lengths of these, and independent: then the
+    smallest singular value s of (A, b), with all columns of length 1, says how large
+    they are, N Sigma_AA = s² 1, and beta is the one of Golub and Van Loan [Golub].
 
     Raises:
         ValueError: the errors are larger than the columns.
     """
     sigma = start.noise
-    _, R, d = _solved(_triangles(A, b), sigma)
-    S = len(b) * _summed(errors.columns, sigma) / np.outer(d, d)
-    s = len(b) * _summed(errors.forces, sigma) / d
+    triangles = _triangles(A, b)
+    _, R, d = _solved(triangles, sigma)
+    if errors is None:
+        S, s = _smallest(triangles, sigma) ** 2 * np.eye(len(d)), np.zeros(len(d))
+    else:
+        S = len(b) * _summed(errors.columns, sigma) / np.outer(d, d)
+        s = len(b) * _summed(errors.forces, sigma) / d
     H = R.T @ R - S
     if not np.linalg.eigvalsh(H)[0] > 0:
         raise ValueError(
-            "the errors of disturbed logs are larger than what the log has of some "
+            "the errors of the regressor are larger than what the log has of some "
             "combination, expected less: excite more, or filter with a lower cutoff."
         )
     W = (A / sigma[:, None] / d).reshape(-1, len(d))
     beta = np.linalg.solve(H, W.T @ (b / sigma).ravel() - s) / d
     return _estimate(A, b - A @ beta, sigma, sigma, beta, R, H, d, kind)
+
+
+def _smallest(triangles: np.ndarray, sigma: np.ndarray) -> float:
+    """The smallest singular value of weighted rows (A, b), columns of length 1."""
+    rows = (triangles / sigma[:, None, None]).reshape(-1, triangles.shape[-1])
+    rows = rows / np.maximum(np.linalg.norm(rows, axis=0), np.finfo(float).tiny)
+    return float(np.linalg.svd(rows, compute_uv=False)[-1])
 
 
 def _triangles(A: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -102,7 +102,7 @@ def least_squares(
     model: Model,
     log: Log,
     *,
-    parameters: str | Sequence[str] = FREE,
+    parameters: str | Sequence[str] | None = None,
     method: Method = "weighted",
     noise: Sequence[float] | np.ndarray | None = None,
     covariance: Kind = "robust",
@@ -127,11 +127,14 @@ def least_squares(
     friction is then biased by several times its standard deviation.
 
     Args:
-        parameters: names or patterns of the free parameters, as in `base_parameters`.
+        parameters: names or patterns of the free parameters, as in `base_parameters`,
+            by default inertials, damping and friction.
         method: "weighted" divides the rows of each joint by the noise of that joint,
             which is estimated in turn with the parameters; "ordinary" weighs all rows
-            alike; "total" is weighted and allows for errors in the regressor, whose
-            size it learns from `disturbed`.
+            alike; "total" is weighted and allows for errors in the regressor: of the
+            size that it learns from `disturbed`, or, without it, of one size relative
+            to each column and to the forces, by singular values. The first knows more:
+            positions disturb some columns much, gravity's hardly.
         noise: standard deviations of tau of each joint, if they are known.
         covariance: "robust" allows residuals that are correlated in time and between
             joints; "classical" takes them as independent. Times are evenly spaced.
@@ -140,14 +143,20 @@ def least_squares(
             once more, filtered in the same way, with the same forces.
         validation: the share of the rows, the last ones, that is held out.
         base: the combinations to estimate; by default those that the log can tell.
-        prefer, tolerance: see `base_parameters`.
+        prefer, tolerance: see `base_parameters`; for combinations that are not given.
 
     Raises:
         ValueError: the log lacks something, has too few rows, or tells less than `base`
             asks; the model has loops; an argument is out of its range.
     """
     disturbed = (disturbed,) if isinstance(disturbed, Log) else tuple(disturbed)
-    _check(model, method, covariance, noise, validation, len(disturbed))
+    _check(model, method, covariance, noise, len(disturbed))
+    if base is not None and (parameters is not None or len(prefer)):
+        raise ValueError(
+            f"base is given with parameters={parameters!r} and prefer={prefer!r}, "
+            "expected base alone: it says which parameters are free."
+        )
+    parameters = FREE if parameters is None else parameters
     columns = chosen_columns(model, parameters) if base is None else base.columns
     rows, held = split_rows(log_rows(model, log, columns), validation)
     if base is None:
@@ -166,7 +175,8 @@ def least_squares(
         found = weighted(A, b, noise, covariance)
     if method == "total":
         others = [log_rows(model, x, base.columns) for x in disturbed]
-        errors = _errors(rows, [split_rows(x, validation)[0] for x in others], base)
+        others = [split_rows(x, validation)[0] for x in others]
+        errors = _errors(rows, others, base) if others else None
         found = total(A, b, found, errors, covariance)
     return _fit(model, base, found, A, b, held)
 
@@ -215,7 +225,6 @@ def _check(
     method: str,
     covariance: str,
     noise: Sequence[float] | np.ndarray | None,
-    validation: float,
     disturbed: int,
 ) -> None:
     if method not in ("weighted", "ordinary", "total"):
@@ -226,17 +235,21 @@ def _check(
         raise ValueError(
             f'covariance is {covariance!r}, expected "robust" or "classical".'
         )
-    if not 0 <= validation < 1:
+    if method != "total" and disturbed:
         raise ValueError(
-            f"validation is {validation}, expected a share of the rows, 0 to below 1."
+            f"method is {method!r} with {disturbed} disturbed logs, expected none: "
+            'only "total" asks for errors of the regressor.'
         )
-    if (method == "total") != (disturbed > 0):
+    if noise is None:
+        return
+    if method == "ordinary":
         raise ValueError(
-            f"method is {method!r} with {disturbed} disturbed logs, expected one or "
-            'more with "total", and none with another method.'
+            'noise is given with method "ordinary", which weighs all rows alike: '
+            'expected "weighted" or "total".'
         )
-    if noise is not None and np.shape(noise) != (model.nv,):
+    values = np.asarray(noise, float)
+    if values.shape != (model.nv,) or not (np.isfinite(values) & (values > 0)).all():
         raise ValueError(
-            f"noise has shape {np.shape(noise)}, expected ({model.nv},): the standard "
+            f"noise is {values}, expected {model.nv} numbers above 0: the standard "
             "deviation of tau of each coordinate."
         )

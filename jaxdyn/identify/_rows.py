@@ -1,0 +1,65 @@
+"""The rows of a log that a fit can use."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from jaxdyn.io import Log
+from jaxdyn.model import Model
+
+_ADVICE = {
+    "qd": "call filtered(log, model, cutoff=...) first",
+    "qdd": "call filtered(log, model, cutoff=...) first",
+    "tau": "joint forces must be measured",
+}
+
+
+def log_arrays(model: Model, log: Any, needed: Sequence[str]) -> dict[str, np.ndarray]:
+    """The named arrays of a log, in double precision.
+
+    Raises:
+        ValueError: it is no log, or one of them is missing or does not fit the model.
+    """
+    if not isinstance(log, Log):
+        raise ValueError(
+            f"data is a {type(log).__name__}, expected a Log: use load_log or Log.of."
+        )
+    arrays = {}
+    for name in needed:
+        value = getattr(log, name)
+        if value is None:
+            raise ValueError(f"the log has no {name}: {_ADVICE[name]}.")
+        value = np.asarray(value, float)
+        width = model.nq if name == "q" else model.nv
+        if value.ndim != 2 or value.shape[1] != width:
+            raise ValueError(
+                f"{name} of the log has shape {value.shape}, expected (times, {width}) "
+                f"for model {model.name!r}: one log at a time."
+            )
+        arrays[name] = value
+    return arrays
+
+
+def check_tree(model: Model) -> None:
+    """Raise a `ValueError` for a model with loops."""
+    if model.loops:
+        raise ValueError(
+            f"model {model.name!r} has loops ({', '.join(x.name for x in model.loops)})"
+            ", whose forces are in tau but not in inverse dynamics: expected a tree. "
+            "Fit accelerations or motions of the closed mechanism instead, or log the "
+            "tree without them, model.without_loops()."
+        )
+
+
+def held_out(count: int, validation: float | int) -> int:
+    """How many of some rows, the last ones, are held out: a share, rounded down.
+
+    Raises:
+        ValueError: the share is not between 0 and 1.
+    """
+    if not 0 <= validation < 1:
+        raise ValueError(
+            f"validation is {validation}, expected a share of the rows, 0 to below 1."
+        )
+    return int(validation * count)
