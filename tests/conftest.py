@@ -38,7 +38,7 @@ def small_memory(last={"tests": 0, "memory": peak_memory()}):  # noqa: B006, B00
     """Programs of earlier tests are kept, as long as they are not too many."""
     yield
     last["tests"] += 1
-    if last["tests"] == 100 or peak_memory() > last["memory"] + 1e9:
+    if last["tests"] == 300 or peak_memory() > last["memory"] + 2e9:
         jax.clear_caches()
         gc.collect()
         last.update(tests=0, memory=peak_memory())

@@ -367,12 +367,25 @@ def test_new_values_do_not_retrace(name, rng):
         b.add_body(
             "ball", joint="free", inertial=jd.Inertial.ellipsoid(mass, (1, 1, 1))
         )
-        traced(b.build(), *arrays(name, b.build(), rng))
+        jax.eval_shape(traced, b.build(), *arrays(name, b.build(), rng))
     assert len(traces) == 1
 
 
-@each(FUNCTIONS, EXTRA | {"inverse_dynamics_derivatives"})
-@pytest.mark.parametrize("shape", ["one", "long", "wide", "massless", "still"])
+def shaped(name, shape):
+    often = shape in ("long", "massless") or name in WALKS
+    is_slow = not often or name in EXTRA | {"inverse_dynamics_derivatives"}
+    return pytest.param(name, shape, marks=[pytest.mark.slow] if is_slow else [])
+
+
+# of which the others are made: they stand for these in some shapes
+WALKS = {"forward_kinematics", "body_accelerations", "inverse_dynamics"}
+WALKS |= {"mass_matrix", "factor", "forward_dynamics", "regressor", "linearize"}
+SHAPES = ("one", "long", "wide", "massless", "still")
+
+
+@pytest.mark.parametrize(
+    "name, shape", [shaped(n, s) for n in FUNCTIONS for s in SHAPES]
+)
 def test_results_and_gradients_are_finite_for_any_shape(name, shape, rng):
     star = jd.robots.random_tree(0, 1)
     if shape == "wide":

@@ -23,10 +23,7 @@ FILES = (
 CASES = {case["model"]["name"]: case for case in cases(*FILES) if "states" in case}
 RECURSIVE = ("denoc", "articulated", "parallel")
 OFTEN = (  # the others repeat these at another size: for `make test-all`
-    "random_serial_n1",
     "random_serial_n7",
-    "random_tree_n10",
-    "random_spherical_chain",
     "random_mixed_all_floating",
     "gripper",
     "puma_mohan_saha",

@@ -35,7 +35,13 @@ def relative(found, exact):
     return float(jnp.abs(found - exact).max() / jnp.abs(exact).max())
 
 
-@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[pytest.mark.slow] if name == "fan" else [])
+        for name in MODELS
+    ],
+)
 def test_pieces_of_any_size_give_the_same_accelerations(name, rng):
     model = MODELS[name]()
     if name != "massless middle":

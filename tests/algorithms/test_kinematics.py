@@ -23,7 +23,7 @@ OFTEN = ("random_serial_n7", "random_tree_n20", "random_mixed_all_floating", "gr
 
 def is_often(name, dtype):
     """The others repeat these at another size: for `make test-all`."""
-    return name in OFTEN or (dtype == "float64" and name != "random_tree_n40")
+    return name in OFTEN and (dtype == "float64" or name == "random_mixed_all_floating")
 
 
 EACH = [

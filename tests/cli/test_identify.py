@@ -3,6 +3,7 @@ import json
 import re
 import runpy
 from pathlib import Path
+from types import SimpleNamespace
 
 import equinox as eqx
 import jax
@@ -235,19 +236,16 @@ def test_combinations_are_for_whole_bodies_alone(identify, tmp_path):
     assert not (tmp_path / "results/fit/combinations.csv").exists()
 
 
-@pytest.mark.parametrize("length", [None, 10])
-def test_rows_that_were_held_out_are_those_of_windows(length, identify, tmp_path):
-    window = "" if length is None else f", length = {length}"
-    text = BASIC.replace('"*.mass", ', "")
-    text += f'residual = {{kind = "trajectory"{window}}}\nmethod = {{kind = '
-    text += '"levenberg_marquardt", steps = 1}\noutput = {plots = false}\n'
-    assert identify(text) == 0
-    page = (tmp_path / "results/fit/report.html").read_text()
-    # 20 windows of 10 steps, four of which are held out; of one window none
-    assert ("the last 40 of them held out" in page) == (length is not None)
-    joints = json.loads((tmp_path / "results/fit/summary.json").read_text())
-    held = joints["statistics"]["joints"][0]["held_out"]
-    assert (held is None) == (length is None)
+def test_rows_that_were_held_out_are_those_of_windows(prepared):
+    def held(windows, validation_rms=1.0, length=""):
+        task = prepared(f'residual = {{kind = "trajectory"{length}}}\n')
+        residuals = np.zeros((windows, 1))
+        found = SimpleNamespace(residuals=residuals, validation_rms=validation_rms)
+        return _identify._held(task, found)
+
+    assert held(1, np.nan) == 0  # one window
+    assert held(16, length=", length = 10") == 40  # of 20 windows of 10 steps
+    assert held(5, length=", length = 30") == 50  # and what fills no window
 
 
 def test_all_settings_of_the_choice_are_handed_on(prepared):

@@ -37,46 +37,41 @@ CHOSEN = dict(patterns=["*.damping", "*.stiffness"], start={"*": 1.0})
 MULTIPLE = {"length": 10, "free_start": True, "continuity": 1e-4}
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        pytest.param({}, id="single", marks=pytest.mark.slow),
-        pytest.param({"length": 10}, id="windows", marks=pytest.mark.slow),
-        pytest.param(MULTIPLE, id="multiple"),
-    ],
-)
-def test_motions_give_the_parameters_that_made_them(options):
-    true = pendulum()
-    found = fit(choose(true, **CHOSEN), Simulated(1e-3, **options), swing(true))
+def assert_found(found):
     assert found.converged
     # windows are simulated to 1e-8 of the motion, of which damping is a hundredth
     np.testing.assert_allclose(found.model.damping, 0.1, rtol=1e-5)
     np.testing.assert_allclose(found.model.stiffness, 2.0, rtol=1e-5)
 
 
-def test_only_what_could_differ_counts_as_data():
+@pytest.mark.slow
+@pytest.mark.parametrize("length", [None, 10])
+def test_motions_give_the_parameters_that_made_them(length):
     true = pendulum()
-    log, chosen = swing(true, 13), choose(true, "*.damping")
-    plain = Simulated(1e-3, length=4)
-    rows = plain.rows(true, log)
-    run = jax.jit(jax.vmap(lambda row: plain(true, None, row)))
-    assert run(rows).shape == (3, 4)  # five times, and the first is the start
-    joined = Simulated(1e-3, length=4, free_start=True, continuity=1.0)
-    found = fit(chosen, joined, log, validation=0)
-    # 13 times, and two numbers at each of two borders between windows
-    assert found.uncertainty.count == 13 + 4
-    assert found.uncertainty.freedom == 13 + 4 - 1 - 6
+    assert_found(fit(choose(true, **CHOSEN), Simulated(1e-3, length), swing(true)))
 
 
-def test_multiple_shooting_mends_wrong_starts(rng):
+def test_multiple_shooting_does_and_mends_wrong_starts(rng):
     true = pendulum()
-    log = swing(true)
+    log, chosen = swing(true), choose(true, **CHOSEN)
+    found = fit(chosen, Simulated(1e-3, **MULTIPLE), log)
+    assert_found(found)
+    # 41 times, and two numbers at each of three borders between windows
+    assert found.uncertainty.count == 41 + 6
+    assert found.uncertainty.freedom == 41 + 6 - 2 - 8
     blurred = eqx.tree_at(
         lambda x: x.qd, log, log.qd + 0.3 * rng.normal(size=log.qd.shape)
     )
-    found = fit(choose(true, **CHOSEN), Simulated(1e-3, **MULTIPLE), blurred)
-    np.testing.assert_allclose(found.model.damping, 0.1, rtol=1e-5)
+    found = fit(chosen, Simulated(1e-3, **MULTIPLE), blurred)
+    assert_found(found)
     assert np.abs(found.more[:, 1] + (blurred.qd - log.qd)[:40:10]).max() < 1e-5
+
+
+def test_the_measured_start_of_a_window_is_no_data():
+    true, plain = pendulum(), Simulated(1e-3, length=4)
+    rows = plain.rows(true, swing(true, 13))
+    run = jax.vmap(lambda row: plain(true, None, row))
+    assert jax.eval_shape(run, rows).shape == (3, 4)  # of five times
 
 
 @pytest.mark.slow

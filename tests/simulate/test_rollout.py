@@ -137,7 +137,13 @@ def test_wrong_shapes_are_named():
             jd.rollout(model, q, q, jnp.zeros((3, 6)), 0.1, every=every)
 
 
-@pytest.mark.parametrize("integrator", ORDERS)
+@pytest.mark.parametrize(
+    "integrator",
+    [
+        pytest.param(x, marks=[] if x == "semi_implicit_euler" else [pytest.mark.slow])
+        for x in ORDERS
+    ],
+)
 def test_some_of_the_states_are_those_of_all(integrator, rng):
     model = jd.robots.random_tree(0, 2, joints=("spherical", "revolute"))
     q, qd, _ = random_state(model, rng)
