@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from types import FunctionType
@@ -124,8 +125,17 @@ def _told(x: Any, seen: set[int]) -> Iterator[bytes]:
                 continue
             seen.add(id(leaf))
             yield function.__qualname__.encode() + function.__code__.co_code
-            kept = [cell.cell_contents for cell in function.__closure__ or ()]
             given = (leaf.args, leaf.keywords) if isinstance(leaf, partial) else ()
-            yield from _told((kept, function.__defaults__, given), seen)
+            kept = _kept(function), function.__defaults__
+            yield from _told((kept, given), seen)
         else:
             yield _ADDRESS.sub("", repr(leaf)).encode()
+
+
+def _kept(function: FunctionType) -> list[Any]:
+    """What a function has kept of where it was made, as far as that is there yet."""
+    kept = []
+    for cell in function.__closure__ or ():
+        with suppress(ValueError):
+            kept.append(cell.cell_contents)
+    return kept

@@ -118,7 +118,7 @@ def test_every_part_of_a_fit_is_seen_in_its_digest():
     model, names = chosen.nominal, ["*.damping", "*.friction"]
 
     def rate(step):
-        return 0.1 / (1 + step)
+        return 0.1 / (late + step)
 
     def of(parameters=chosen, residual=None, priors=(), solver=None):
         given = Problem(parameters, residual or Torque(), priors, log)
@@ -144,6 +144,8 @@ def test_every_part_of_a_fit_is_seen_in_its_digest():
         of(solver=Optax(optax.sgd(1e-2))),
     ]
     assert len(set(fits)) == len(fits)
+    late = 1.0  # was not there yet
+    assert len({of(solver=Optax(optax.adam(rate))), *fits}) == len(fits) + 1
     assert of() == fits[0] and of(solver=Optax(optax.adam(1e-2))) in fits
 
 
