@@ -211,7 +211,8 @@ def _combinations(fit: Fit, log: Log, std: Any) -> Numbers | None:
     fitted = jax.tree.map(lambda x: np.asarray(x[:rows]), log)
     base = base_parameters(model, fitted, parameters=[x.name for x in chosen])
     Y = regressor_rows(model, fitted.q, fitted.qd, fitted.qdd)
-    A = Y[..., base.columns[base.independent]] / np.broadcast_to(std, (model.nv, 1))
+    noise = np.broadcast_to(std, (model.nv,))[:, None]
+    A = Y[..., base.columns[base.independent]] / noise
     R = np.linalg.qr(A.reshape(-1, base.rank), mode="r")
     size = np.linalg.norm(np.linalg.inv(R), axis=1) * fit.uncertainty.scale
     half = scipy.stats.t.ppf((1 + LEVEL) / 2, fit.uncertainty.freedom) * size

@@ -231,7 +231,28 @@ def test_starts_of_the_user_win_and_others_stay_near(prepared, log, tmp_path):
     )
 
 
-def test_combinations_are_for_whole_bodies_alone(identify, tmp_path):
+def test_combinations_of_whole_bodies_are_as_sure_as_linear_ones(
+    identify, tmp_path, log, rng
+):
+    noise, free = np.array([0.1, 0.05]), ["*.inertial", "*.damping"]
+    tau = log.tau + noise * rng.normal(size=log.tau.shape)
+    noisy = Log(log.ts, log.q, log.qd, log.qdd, tau)
+    save_log(tmp_path / "run.csv", arm(), noisy)
+    text = BASIC.replace('"*.mass"', '"*.inertial"') + "validation = 0\n"
+    text += (
+        'residual = {kind = "torque", std = [0.1, 0.05]}\noutput = {plots = false}\n'
+    )
+    assert identify(text) == 0
+    rows = read(tmp_path / "results" / "fit" / "combinations.csv")
+    options = dict(noise=noise, covariance="classical", validation=0.0)
+    linear = jd.identify.least_squares(arm(), noisy, parameters=free, **options)
+    assert tuple(row["name"] for row in rows) == linear.combinations
+    fitted, std = (np.array([float(row[k]) for row in rows]) for k in ("fitted", "std"))
+    np.testing.assert_allclose((fitted - linear.beta) / linear.std, 0, atol=1e-2)
+    np.testing.assert_allclose(std, linear.std, rtol=1e-3)
+
+
+def test_masses_alone_have_no_combinations(identify, tmp_path):
     assert identify(BASIC) == 0
     assert not (tmp_path / "results/fit/combinations.csv").exists()
 
