@@ -103,7 +103,7 @@ def _pieces(
         state = q[-1], qd[-1]
         return state, state
 
-    rows = taus.reshape(-1, every, model.nv)
+    rows = taus.reshape(len(taus) // every, every, model.nv)
     _, (q, qd) = lax.scan(piece, (q0, qd0), rows)
     return jnp.concatenate([q0[None], q]), jnp.concatenate([qd0[None], qd])
 
