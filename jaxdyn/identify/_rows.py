@@ -62,4 +62,4 @@ def held_out(count: int, validation: float | int) -> int:
         raise ValueError(
             f"validation is {validation}, expected a share of the rows, 0 to below 1."
         )
-    return int(validation * count)
+    return int(validation * count * (1 + 1e-12))  # 0.29 of 100 rows are 29
