@@ -149,7 +149,9 @@ def test_recursive_methods_stay_accurate_on_long_chains(case, bar, method):
         assert relative_error(qdd, s["qdd_fd"]) < bar
 
 
-@pytest.mark.parametrize("case", [0, 1, 2])
+@pytest.mark.parametrize(
+    "case", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 2))]
+)
 @pytest.mark.parametrize("method", sorted(FORWARD.keys() - set(RECURSIVE)))
 def test_a_formed_matrix_loses_digits_on_long_chains_as_its_condition_says(
     case, method

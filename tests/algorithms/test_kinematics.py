@@ -93,7 +93,13 @@ def test_rope_has_its_tip_where_the_reference_simulation_saw_it(dtype, tolerance
     "dtype, tolerance",
     [("float64", 1e-14), pytest.param("float32", 1e-5, marks=pytest.mark.slow)],
 )
-@pytest.mark.parametrize("case", cases("stewart_gough", "closed_loops"))
+@pytest.mark.parametrize(
+    "case",
+    [
+        pytest.param(case, marks=[pytest.mark.slow] if k > 1 else [])
+        for k, case in enumerate(cases("stewart_gough", "closed_loops"))
+    ],
+)
 def test_loop_points_and_their_jacobians_agree_with_independent_software(
     case, dtype, tolerance
 ):

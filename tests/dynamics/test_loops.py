@@ -165,7 +165,13 @@ def random_mechanism():
     return model, q, jd.project_velocity(model, q, qd), tau
 
 
-@pytest.mark.parametrize("method", ("kkt", "recursive", "sequential_regularization"))
+@pytest.mark.parametrize(
+    "method",
+    [
+        "recursive",
+        *(pytest.param(m, marks=pytest.mark.slow) for m in METHODS[::3]),
+    ],
+)
 def test_methods_agree_on_a_random_mechanism_in_space(random_mechanism, method):
     model, q, qd, tau = random_mechanism
     wind = jnp.asarray(np.random.default_rng(0).normal(size=(model.n, 6)))

@@ -16,7 +16,13 @@ from tests.models import random_state
 HARD = list(hard_chains(4))
 
 
-@pytest.mark.parametrize("method", FORWARD)
+@pytest.mark.parametrize(
+    "method",
+    [
+        pytest.param(m, marks=[] if m in ("denoc", "parallel") else [pytest.mark.slow])
+        for m in FORWARD
+    ],
+)
 def test_refinement_of_every_method_ends_at_rounding(method, rng):
     model = jd.robots.random_tree(2, 12, branching=0.3).astype(jnp.float32)
     q, qd, tau = (x.astype(jnp.float32) for x in random_state(model, rng))
