@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from types import FunctionType
+from types import CodeType, FunctionType
 from typing import Any
 
 import equinox as eqx
@@ -124,12 +124,24 @@ def _told(x: Any, seen: set[int]) -> Iterator[bytes]:
             if id(leaf) in seen:
                 continue
             seen.add(id(leaf))
-            yield function.__qualname__.encode() + function.__code__.co_code
+            yield function.__qualname__.encode()
+            yield from _code(function.__code__)
             given = (leaf.args, leaf.keywords) if isinstance(leaf, partial) else ()
             kept = _kept(function), function.__defaults__
             yield from _told((kept, given), seen)
         else:
             yield _ADDRESS.sub("", repr(leaf)).encode()
+
+
+def _code(code: CodeType) -> Iterator[bytes]:
+    """What a function does, with its constants and the names it asks for."""
+    yield code.co_code + repr(code.co_names).encode()
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _code(constant)
+        else:  # the order of a set differs from run to run
+            is_set = isinstance(constant, frozenset)
+            yield repr(sorted(map(repr, constant)) if is_set else constant).encode()
 
 
 def _kept(function: FunctionType) -> list[Any]:

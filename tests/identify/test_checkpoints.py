@@ -120,6 +120,8 @@ def test_every_part_of_a_fit_is_seen_in_its_digest():
     def rate(step):
         return 0.1 / (late + step)
 
+    others = [lambda k: 0.1 / (k + 2), lambda k: 0.1 / (k + 3)]  # but for a number
+
     def of(parameters=chosen, residual=None, priors=(), solver=None):
         given = Problem(parameters, residual or Torque(), priors, log)
         return digest(given, solver or LevenbergMarquardt())
@@ -139,7 +141,7 @@ def test_every_part_of_a_fit_is_seen_in_its_digest():
         of(priors=(Gaussian("*.friction", 0.1),)),
         of(priors=(Gaussian("*.damping", 0.1, relative=True),)),
         of(solver=LevenbergMarquardt(rtol=1e-6)),
-        *(of(solver=Optax(optax.adam(x))) for x in (1e-2, 1e-3, rate)),
+        *(of(solver=Optax(optax.adam(x))) for x in (1e-2, 1e-3, rate, *others)),
         of(solver=Optax(optax.adam(1e-2), seed=1)),
         of(solver=Optax(optax.sgd(1e-2))),
     ]
