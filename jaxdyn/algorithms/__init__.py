@@ -1,6 +1,7 @@
 """The algorithms: outward and inward walks with a few lines of algebra per body."""
 
 from jaxdyn.algorithms._articulated import articulated as articulated
+from jaxdyn.algorithms._compiled import alone as alone
 from jaxdyn.algorithms._compiled import compiled as compiled
 from jaxdyn.algorithms._composite import composite as composite
 from jaxdyn.algorithms._configuration import configuration_rate as configuration_rate

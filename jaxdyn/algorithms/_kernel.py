@@ -98,6 +98,7 @@ def _avals(*_: Any, jaxpr: ClosedJaxpr, size: int | None, batched: Any) -> Any:
 
 def _batch(args: Any, dims: Any, *, jaxpr: Any, size: int | None, batched: Any) -> Any:
     """A batch of batches is one batch of all their states."""
+    _check_mesh(args)
     pairs = list(zip(args, dims, strict=True))
     outer = next(x.shape[d] for x, d in pairs if d is not None)
 
@@ -118,6 +119,23 @@ def _batch(args: Any, dims: Any, *, jaxpr: Any, size: int | None, batched: Any) 
     if size is not None:
         out = [x.reshape(outer, size, *x.shape[1:]) for x in out]
     return out, [0] * len(out)
+
+
+def _check_mesh(args: Any) -> None:
+    """Raise a `ValueError` for arrays whose types say how they are split.
+
+    How results are split would have to follow from that for every operation.
+    """
+    for x in args:
+        sharding = jax.typeof(x).sharding
+        axes = sharding.mesh.explicit_axes
+        if axes and any(name is not None for name in sharding.spec):
+            raise ValueError(
+                f"a batch is split over the explicit axes {axes} of a mesh, expected "
+                "automatic ones: make the mesh with axis_types=(AxisType.Auto, ...), "
+                "or wrap the function in jax.sharding.auto_axes(..., out_sharding=...) "
+                "or jax.shard_map(..., check_vma=False)."
+            )
 
 
 def _jvp(primals: Any, tangents: Any, *, jaxpr: Any, size: Any, batched: Any) -> Any:

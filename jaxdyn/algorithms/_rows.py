@@ -5,8 +5,7 @@ of some rows of the argument. Its transpose is a map of the same kind, so that n
 a program nor its derivatives ever scatter, which a `kernel` cannot.
 """
 
-from collections.abc import Iterable
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Any
 
 import jax
@@ -24,10 +23,10 @@ def take(tree: Any, index: np.ndarray, stored: bool = False) -> Any:
     a result in the order in which that is laid out, for a batch one state at a time.
     """
     index = np.asarray(index)
+    sources = cache(lambda size: Sources.one_each(index.ravel(), size))
 
     def rows(x: Any) -> Any:
-        sources = Sources.one_each(index.ravel(), x.shape[0])
-        taken = _sum_rows(x, sources, stored)
+        taken = _sum_rows(x, sources(x.shape[0]), stored)
         return taken.reshape((*index.shape, *x.shape[1:]))
 
     return jax.tree.map(rows, tree)
@@ -36,10 +35,11 @@ def take(tree: Any, index: np.ndarray, stored: bool = False) -> Any:
 def put(tree: Any, index: np.ndarray, size: int) -> Any:
     """Arrays of `size` rows: rows of all leaves added at `index`, zero elsewhere."""
     index = np.asarray(index)
+    sources = Sources.one_each(index.ravel(), size).transpose
 
     def rows(x: Any) -> Any:
         flat = x.reshape((index.size, *x.shape[index.ndim :]))
-        return _sum_rows(flat, Sources.one_each(index.ravel(), size).transpose)
+        return _sum_rows(flat, sources)
 
     return jax.tree.map(rows, tree)
 
@@ -54,45 +54,54 @@ def exchange(x: Any, index: np.ndarray, rows: Any) -> Any:
 
 
 class Sources:
-    """For each row of the result the rows of the argument that it sums."""
+    """For each row of the result the rows of the argument that it sums.
 
-    def __init__(self, rows: Iterable[tuple[int, ...]], size: int):
-        self.rows = tuple(rows)
-        self.size = size
+    Attributes:
+        rows: the rows of the argument, those for the first result first.
+        counts: how many of them each result has.
+        size: how many rows the argument has.
+    """
+
+    def __init__(self, rows: np.ndarray, counts: np.ndarray, size: int):
+        self.rows, self.counts, self.size = rows, counts, size
 
     @staticmethod
     def one_each(index: np.ndarray, size: int) -> "Sources":
         """One row each, or none where the place is beyond the end."""
-        return Sources((((i,) if 0 <= i < size else ()) for i in index.tolist()), size)
+        index = index.astype(int)
+        is_there = (index >= 0) & (index < size)
+        return Sources(index[is_there], is_there.astype(int), size)
+
+    @cached_property
+    def _key(self) -> tuple[bytes, bytes, int]:
+        return self.rows.tobytes(), self.counts.tobytes(), self.size
 
     @cached_property
     def _hash(self) -> int:
-        return hash((self.rows, self.size))
+        return hash(self._key)
 
     def __hash__(self) -> int:
         return self._hash
 
     def __eq__(self, other: Any) -> bool:
-        if not isinstance(other, Sources):
-            return False
-        return self.size == other.size and self.rows == other.rows
+        return isinstance(other, Sources) and self._key == other._key
 
     def __repr__(self) -> str:
-        return f"Sources({len(self.rows)} of {self.size})"
+        return f"Sources({len(self.counts)} of {self.size})"
 
     @cached_property
     def is_identity(self) -> bool:
         """Whether all rows stay where they are."""
-        return self.rows == tuple((i,) for i in range(self.size))
+        is_single = bool((self.counts == 1).all())
+        return is_single and np.array_equal(self.rows, np.arange(self.size))
 
     @cached_property
     def transpose(self) -> "Sources":
         """The sources of the transposed map."""
-        rows: list[list[int]] = [[] for _ in range(self.size)]
-        for i, sources in enumerate(self.rows):
-            for j in sources:
-                rows[j].append(i)
-        return Sources(map(tuple, rows), len(self.rows))
+        results = np.repeat(np.arange(len(self.counts)), self.counts)
+        order = np.argsort(self.rows, kind="stable")
+        counts = np.bincount(self.rows, minlength=self.size)
+        return Sources(results[order], counts, len(self.counts))
 
     @cached_property
     def tables(self) -> tuple[list[np.ndarray], np.ndarray]:
@@ -100,21 +109,24 @@ class Sources:
 
         Widths are powers of two, so that padding at most doubles the work.
         """
-        widths = np.array([_power_of_two(len(sources)) for sources in self.rows], int)
-        tables, order, start = [], np.full(len(self.rows), len(self.rows)), 0
-        for width in sorted(set(widths.tolist()) - {0}):
+        widths = _power_of_two(self.counts)
+        own = np.repeat(widths, self.counts)  # the width for each entry of rows
+        tables, order, start = [], np.full(len(self.counts), len(self.counts)), 0
+        for width in np.unique(widths[widths > 0]).tolist():
             members = np.flatnonzero(widths == width)
             table = np.full((len(members), width), self.size)
-            for row, i in zip(table, members, strict=True):
-                row[: len(self.rows[i])] = self.rows[i]
+            table[np.arange(width) < self.counts[members, None]] = self.rows[
+                own == width
+            ]
             tables.append(table)
             order[members] = start + np.arange(len(members))
             start += len(members)
         return tables, order
 
 
-def _power_of_two(n: int) -> int:
-    return 1 << (n - 1).bit_length() if n else 0
+def _power_of_two(n: np.ndarray) -> np.ndarray:
+    """The least power of two that is not below n, 0 for 0."""
+    return np.where(n > 0, 1 << np.ceil(np.log2(np.maximum(n, 1))).astype(int), 0)
 
 
 def _sum_rows(x: Any, sources: Sources, stored: bool = False) -> Any:
@@ -137,9 +149,10 @@ def _rows(x: Any, index: np.ndarray) -> Any:
 
 
 def _copy(x: Any, *, sources: Sources, stored: bool) -> Any:
-    if not stored or not sources.rows:
+    if not stored or not sources.counts.size:
         return sum_rows(x, sources=sources, stored=stored)
-    index = np.array([row[0] if row else sources.size for row in sources.rows])
+    index = np.full(len(sources.counts), sources.size)
+    index[sources.counts > 0] = sources.rows  # one each
     padded = jnp.concatenate([x, jnp.zeros((1, *x.shape[1:]), x.dtype)])
     pick = partial(lax.dynamic_index_in_dim, padded, axis=0, keepdims=False)
     return lax.map(pick, jnp.asarray(index))
@@ -171,7 +184,7 @@ def _batch(args: Any, dims: Any, *, sources: Sources, stored: bool) -> Any:
 sum_rows_p = Primitive("sum_rows")
 sum_rows_p.def_impl(sum_rows)
 sum_rows_p.def_abstract_eval(
-    lambda x, *, sources, stored: x.update(shape=(len(sources.rows), *x.shape[1:]))
+    lambda x, *, sources, stored: x.update(shape=(len(sources.counts), *x.shape[1:]))
 )
 ad.deflinear2(sum_rows_p, _transpose)
 batching.primitive_batchers[sum_rows_p] = _batch

@@ -64,16 +64,19 @@ class KKT(eqx.Module):
     r"""The full system of n + m equations at once, O((n + m)³).
 
     Its symmetric matrix has eigenvalues that vanish where rows depend on others; these
-    are left out.
+    are left out. So that they can be told from those of light bodies, each joint is
+    scaled to a unit inertia; all rows alike, so that lambda is still of least norm.
     """
 
     vectors: Float[Array, "k k"]
     inverse: Float[Array, " k"]
+    scale: Float[Array, " k"]
     nv: int = eqx.field(static=True)
 
     def __call__(self, phi: Vector, b: Vector) -> Pair:
-        right = jnp.concatenate([phi, -b])
-        unknowns = _times(self.vectors, self.inverse * _times(self.vectors.T, right))
+        right = self.scale * jnp.concatenate([phi, -b])
+        scaled = _times(self.vectors, self.inverse * _times(self.vectors.T, right))
+        unknowns = self.scale * scaled
         return unknowns[: self.nv], unknowns[self.nv :]
 
 
@@ -82,8 +85,12 @@ def kkt(model: Model, q: Vector, factor: Factor, rows: LoopRows) -> KKT:
     M, Psi = composite(model, q) + jnp.diag(model.armature), _psi(model, factor, rows)
     none = jnp.zeros((model.nc, model.nc), q.dtype)
     K = jnp.block([[M, -Psi.T], [-Psi, none]])
-    values, vectors = jnp.linalg.eigh(K)
-    return KKT(vectors, _inverted(values, cutoff(K)), model.nv)
+    joints = 1 / jnp.sqrt(jnp.diagonal(M))
+    longest = jnp.sqrt(((Psi * joints[None]) ** 2).sum(axis=1).max(initial=0))
+    rows = 1 / jnp.where(longest > 0, longest, 1)
+    scale = jnp.concatenate([joints, jnp.full(model.nc, rows)])
+    values, vectors = jnp.linalg.eigh(scale[:, None] * K * scale[None])
+    return KKT(vectors, _inverted(values, cutoff(K)), scale, model.nv)
 
 
 class RangeSpace(eqx.Module):

@@ -99,8 +99,8 @@ def forward_dynamics(
         chunk: of "parallel", about how many elementary steps follow each other in a
             piece: 32, or less for less depth and more work.
     """
-    method = automatic(method, "denoc", model, q, qd, tau, f_ext, base)
-    options = _options(method, refine, chunk)
+    inputs = model, q, qd, tau, f_ext, base
+    options = _options("forward_dynamics", method, refine, chunk, *inputs)
     return _forward_dynamics(model, q, qd, tau, f_ext=f_ext, base=base, **options)
 
 
@@ -120,26 +120,30 @@ def checked_dynamics(
 
     Takes the time of inverse dynamics, one more solution and a factor in addition.
     """
-    method = automatic(method, "denoc", model, q, qd, tau, f_ext, base)
-    options = _options(method, refine, chunk)
+    inputs = model, q, qd, tau, f_ext, base
+    options = _options("checked_dynamics", method, refine, chunk, *inputs)
     return _checked_dynamics(model, q, qd, tau, f_ext=f_ext, base=base, **options)
 
 
-def _options(method: str, refine: int, chunk: int | None) -> dict[str, Any]:
-    """The options as static values."""
-    for name, value, least in (("refine", refine, 0), ("chunk", chunk, 1)):
+def _options(
+    caller: str, method: str, refine: int, chunk: int | None, *inputs: Any
+) -> dict[str, Any]:
+    """The options as static values; for "auto" the method that is chosen."""
+    size = CHUNK if chunk is None else chunk
+    for name, value, least in (("refine", refine, 0), ("chunk", size, 1)):
         is_count = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if value is not None and not (is_count and value >= least):
+        if not (is_count and value >= least):
             raise ValueError(
-                f"forward_dynamics: {name} is {value!r}, expected a whole number from "
-                f"{least} on."
+                f"{caller}: {name} is {value!r}, expected a whole number from {least} "
+                "on."
             )
-    if chunk is not None and method != "parallel":
+    if chunk is not None and method not in ("parallel", "auto"):
         raise ValueError(
-            f"forward_dynamics: chunk is {chunk} for method {method!r}, expected None: "
-            "only 'parallel' has pieces."
+            f"{caller}: chunk is {chunk} for method {method!r}, expected None: only "
+            "'parallel' has pieces."
         )
-    return dict(method=method, refine=int(refine), chunk=int(chunk or CHUNK))
+    method = automatic(method, "denoc", *inputs)
+    return dict(method=method, refine=int(refine), chunk=int(size))
 
 
 @compiled("method", "refine", "chunk")

@@ -44,7 +44,7 @@ SOLVERS = {
     "recursive": recursive,
     "sequential_regularization": sequential_regularization,
 }
-NEWTON_STEPS = 2  # and one more; from an opening e they leave e², e⁴, e⁸
+NEWTON_STEPS = 3  # from an opening e they leave e², e⁴, e⁸
 
 
 class Baumgarte(eqx.Module):
@@ -242,24 +242,19 @@ def project_velocity(
 def project_configuration(model: Model, q: Float[Array, " nq"]) -> Float[Array, " nq"]:
     """A configuration near `q` that closes loops which are slightly open.
 
-    Newton's method with steps that are shortest in the metric of the inertia matrix.
-    For loops that are far open, or that must be checked, use `close_loops`.
+    Newton's method with steps that are shortest in the metric of the inertia matrix;
+    derivatives are those of its steps. For loops that are far open, or that must be
+    checked, use `close_loops`.
     """
     model, q = arguments(model, q=q)
     if not model.loops:
         return q
 
-    def newton(model: Model, q: Any) -> Any:
+    def newton(q: Any, _: Any) -> Any:
         rows = loop_rows(model, forward_kinematics(model, q))
-        # how the step depends on the metric does not matter: at the end it is zero
-        fixed = lax.stop_gradient((model, q, rows))
-        return integrate(model, q, -_closing(*fixed, rows.residual))
+        return integrate(model, q, -_closing(model, q, rows, rows.residual)), None
 
-    fixed, start = lax.stop_gradient((model, q))
-    near, _ = lax.scan(
-        lambda q, _: (newton(fixed, q), None), start, length=NEWTON_STEPS
-    )
-    return newton(model, near + (q - start))  # the last step carries derivatives
+    return lax.scan(newton, q, length=NEWTON_STEPS)[0]
 
 
 def _closing(model: Model, q: Any, rows: LoopRows, b: Any) -> Any:

@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import jaxlib.version
 import numpy as np
 import pytest
+from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 import jaxdyn as jd
 from jaxdyn.algorithms import _kernel
@@ -114,6 +115,22 @@ def test_the_recursions_and_their_gradients_are_kernels(name, rng):
     text = jax.jit(jax.grad(total, (0, 1, 2))).lower(model, *state).as_text()
     assert "scatter" not in text
     assert not np.any(np.isnan(jax.jit(jax.grad(total, 1))(model, *state)))
+
+
+@pytest.mark.parametrize("kind", [AxisType.Auto, AxisType.Explicit])
+def test_a_batch_is_split_over_axes_that_are_automatic(kind, rng):
+    a, b = arguments(rng, 2)
+    mesh = jax.make_mesh((1,), ("states",), axis_types=(kind,))
+    split = jax.device_put((a, b), NamedSharding(mesh, PartitionSpec("states")))
+    if kind == AxisType.Auto:
+        assert_same(jax.jit(jax.vmap(kernel(f)))(*split), jax.vmap(f)(a, b))
+        return
+    with pytest.raises(ValueError, match=r"over the explicit axes \('states',\)"):
+        jax.vmap(kernel(f))(*split)
+    spec = {"total": PartitionSpec("states"), "rows": PartitionSpec("states")}
+    with jax.set_mesh(mesh):
+        wrapped = jax.sharding.auto_axes(jax.vmap(kernel(f)), out_sharding=spec)
+        assert_same(jax.jit(wrapped)(*split), jax.vmap(f)(a, b))
 
 
 def test_what_cannot_be_one_kernel_is_compiled_as_written(rng):

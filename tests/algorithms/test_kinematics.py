@@ -1,3 +1,4 @@
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -65,6 +66,15 @@ def test_kinematics_agree_with_independent_software(name, dtype):
 
 
 @pytest.mark.reference
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_placements_that_are_no_rotations_are_used_as_they_are(dtype):
+    model = jd.robots.chain(2).astype(dtype)
+    wide = eqx.tree_at(lambda m: m.R, model, 1.05 * model.R)
+    R = jd.forward_kinematics(model, jnp.zeros(2, dtype)).R
+    found = jd.forward_kinematics(wide, jnp.zeros(2, dtype)).R
+    np.testing.assert_allclose(found[1], 1.05**2 * R[1], atol=1e-6)
+
+
 @pytest.mark.parametrize("dtype, tolerance", [("float64", 5e-15), ("float32", 1e-5)])
 @pytest.mark.parametrize("case", range(3))
 def test_last_body_of_a_protein_chain_is_where_50_digits_put_it(case, dtype, tolerance):

@@ -209,7 +209,7 @@ def test_a_configuration_slightly_open_is_closed(random_mechanism):
 def test_a_closed_configuration_has_the_slopes_of_differences(rng):
     model = jd.from_dict(FOUR_BAR["model"])
     q, qd, _ = state_of(FOUR_BAR)
-    near, step = q + 1e-10, jnp.asarray(rng.normal(size=3))
+    near, step = q + 1e-2, jnp.asarray(rng.normal(size=3))  # open by a centimetre
 
     def closed_at(h):
         longer = eqx.tree_at(lambda m: m.p, model, model.p.at[1, 0].add(0.1 * h))
@@ -220,6 +220,27 @@ def test_a_closed_configuration_has_the_slopes_of_differences(rng):
     run, h = jax.jit(closed_at), 1e-4
     difference = (8 * (run(h) - run(-h)) - run(2 * h) + run(-2 * h)) / (12 * h)
     np.testing.assert_allclose(slope, difference, atol=1e-8)
+
+
+@pytest.mark.slow  # long to compile
+def test_second_slopes_of_a_closed_configuration_keep_the_loops_closed(rng):
+    model, (q, _, _) = jd.from_dict(FOUR_BAR["model"]), state_of(FOUR_BAR)
+    step = jnp.asarray(rng.normal(size=3))
+
+    def at(h):
+        found = jd.project_configuration(model, q + h * step)
+        return jnp.concatenate([found, jd.loop_residual(model, found)])
+
+    def along(f):
+        return lambda h: jax.jvp(f, (h,), (jnp.ones_like(h),))
+
+    run, h = jax.jit(along(along(at))), 1e-3
+    slopes = {k: run(k * h)[0][1] for k in range(-3, 4)}
+    rows = ((1, 3 / 4), (2, -3 / 20), (3, 1 / 60))
+    difference = sum(c * (slopes[k] - slopes[-k]) for k, c in rows) / h
+    second = run(0.0)[1][1]
+    np.testing.assert_allclose(second, difference, atol=1e-9)
+    np.testing.assert_allclose(second[3:], 0, atol=1e-13)
 
 
 def test_baumgarte_drives_openings_to_zero():
@@ -352,6 +373,18 @@ def test_tangent_dynamics_with_loops_are_slopes_of_forward_dynamics(rng):
     rates = A @ jnp.concatenate([step[0], step[1]]) + B @ step[2]
     np.testing.assert_allclose(rates[:3], step[1], atol=1e-15)
     np.testing.assert_allclose(rates[3:], (one - other) / (2 * h), rtol=1e-7)
+
+
+def test_light_mechanisms_move_as_heavy_ones_do():
+    model = jd.from_dict(FOUR_BAR["model"])
+    light = eqx.tree_at(
+        lambda m: (m.mass, m.inertia), model, replace_fn=lambda x: 1e-6 * x
+    ).astype(jnp.float32)
+    q, qd, _ = (x.astype(jnp.float32) for x in state_of(FOUR_BAR))
+    found = jd.constrained_dynamics(light, q, qd, jnp.zeros_like(qd), method="kkt")[0]
+    q, qd, _ = state_of(FOUR_BAR)
+    expected = jd.constrained_dynamics(model, q, qd, jnp.zeros(3))[0]
+    assert relative_error(found, expected) < 1e-5
 
 
 @TWO_METHODS
