@@ -87,8 +87,8 @@ def kkt(model: Model, q: Vector, factor: Factor, rows: LoopRows) -> KKT:
     K = jnp.block([[M, -Psi.T], [-Psi, none]])
     joints = 1 / jnp.sqrt(jnp.diagonal(M))
     longest = jnp.sqrt(((Psi * joints[None]) ** 2).sum(axis=1).max(initial=0))
-    rows = 1 / jnp.where(longest > 0, longest, 1)
-    scale = jnp.concatenate([joints, jnp.full(model.nc, rows)])
+    each = 1 / jnp.where(longest > 0, longest, 1)
+    scale = jnp.concatenate([joints, jnp.full(model.nc, each)])
     values, vectors = jnp.linalg.eigh(scale[:, None] * K * scale[None])
     return KKT(vectors, _inverted(values, cutoff(K)), scale, model.nv)
 

@@ -2,7 +2,7 @@
 
 from jaxdyn.identify._choice import Parameters as Parameters
 from jaxdyn.identify._choice import choose as choose
-from jaxdyn.identify._choice import definite as definite
+from jaxdyn.identify._definite import definite as definite
 from jaxdyn.identify._filters import filtered as filtered
 from jaxdyn.identify._fit import Fit as Fit
 from jaxdyn.identify._fit import fit as fit

@@ -135,7 +135,7 @@ def _nominal(model: Model, x: Element, start: float | None) -> tuple[Any, ...]:
             np.asarray(leaf[x.at], float)
             for leaf in (model.mass, model.com, model.inertia)
         )
-        factor = upper_factor(np.asarray(second_moments(jnp.asarray(inertia))))
+        factor = upper_factor(second_moments(inertia), model.dtype)
         if factor is None or (x.kind == "body" and mass <= 0):
             raise ValueError(
                 f"{x.name}: body {model.names[x.at]!r} has mass {mass:g} and principal "

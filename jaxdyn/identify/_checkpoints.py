@@ -1,6 +1,7 @@
 """States of long searches on disk: complete or not there at all."""
 
 import hashlib
+import inspect
 import json
 import os
 import re
@@ -116,7 +117,7 @@ def _told(x: Any, seen: set[int]) -> Iterator[bytes]:
     leaves, structure = jax.tree.flatten(x)
     yield _ADDRESS.sub("", str(structure)).encode()
     for leaf in leaves:
-        function = leaf.func if isinstance(leaf, partial) else leaf
+        function = inspect.unwrap(leaf.func if isinstance(leaf, partial) else leaf)
         if eqx.is_array_like(leaf):
             array = np.asarray(leaf)
             yield f"{array.dtype}{array.shape}".encode() + array.tobytes()

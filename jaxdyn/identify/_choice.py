@@ -9,7 +9,6 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxdyn.identify._blocks import Block, block
-from jaxdyn.identify._coordinates import second_moments, upper_factor
 from jaxdyn.identify._elements import (
     CHOSEN,
     Element,
@@ -19,27 +18,30 @@ from jaxdyn.identify._elements import (
     matching,
     with_leaf,
 )
-from jaxdyn.model import Inertial, Model
+from jaxdyn.model import Model
 
 _PARTS: dict[Path, int] = {("mass",): 1, ("com",): 3, ("inertia",): 1}  # of a body
 
 
 class Tie(eqx.Module):
-    """Entries of a leaf that follow others, with their sign."""
+    """Entries of a leaf that follow others, with their sign.
+
+    Attributes:
+        leaves: the one that is followed, and the one that follows.
+        source, target: the entries of both, as if these were flat.
+    """
 
     sign: Float[Array, " entries"]
-    leaf: Path = eqx.field(static=True)
+    leaves: tuple[Path, Path] = eqx.field(static=True)
     source: tuple[int, ...] = eqx.field(static=True)
     target: tuple[int, ...] = eqx.field(static=True)
 
     def put(self, model: Model) -> Model:
         """The model in which the entries follow."""
-        leaf = leaf_of(model, self.leaf)
-        flat = leaf.ravel()
-        flat = flat.at[np.array(self.target)].set(
-            flat[np.array(self.source)] * self.sign
-        )
-        return with_leaf(model, self.leaf, flat.reshape(leaf.shape))
+        first, other = (leaf_of(model, path) for path in self.leaves)
+        new = first.ravel()[np.array(self.source)] * self.sign
+        flat = other.ravel().at[np.array(self.target)].set(new)
+        return with_leaf(model, self.leaves[1], flat.reshape(other.shape))
 
 
 class Parameters(eqx.Module):
@@ -190,7 +192,7 @@ def _ties(
     pairs = [(names[0], other, None) for names in tied for other in names[1:]]
     pairs += [(a, b, normal) for a, b, normal in mirrored]
     joined: list[tuple[Element, Element]] = []
-    entries: dict[Path, list[tuple[int, int, float]]] = {}
+    entries: dict[tuple[Path, Path], list[tuple[int, int, float]]] = {}
     for first, other, normal in pairs:
         what = "tied" if normal is None else "mirrored"
         sources, targets = (matching(known, what, x) for x in (first, other))
@@ -198,15 +200,14 @@ def _ties(
         joined += zip(sources, targets, strict=True)
         for a, b in zip(sources, targets, strict=True):
             signs = [1.0] * len(a.entries) if normal is None else _signs(a, normal)
-            for (leaf, i), (_, j), sign in zip(
-                a.entries, b.entries, signs, strict=True
-            ):
-                entries.setdefault(leaf, []).append((i, j, sign))
+            ends = zip(a.entries, b.entries, signs, strict=True)
+            for (leaf, i), (other_leaf, j), sign in ends:
+                entries.setdefault((leaf, other_leaf), []).append((i, j, sign))
     _check_followers(joined, chosen)
     made = []
-    for leaf, rows in entries.items():
+    for leaves, rows in entries.items():
         source, target, sign = zip(*rows, strict=True)
-        made.append(Tie(jnp.asarray(sign, model.dtype), leaf, source, target))
+        made.append(Tie(jnp.asarray(sign, model.dtype), leaves, source, target))
     return {b for _, b in joined}, tuple(made)
 
 
@@ -218,11 +219,13 @@ def _check_tie(
     targets: list[Element],
     chosen: list[Element],
 ) -> None:
-    kinds = [[(x.kind, x.leaf) for x in some] for some in (sources, targets)]
+    # the name of the leaf alone: each loop has leaves of its own
+    kinds = [[(x.kind, x.leaf[-1:]) for x in some] for some in (sources, targets)]
     if kinds[0] != kinds[1] or set(sources) & set(targets):
+        names = [", ".join(x.name for x in some) for some in (sources, targets)]
         raise ValueError(
-            f"{what}: {first!r} and {other!r} name {len(sources)} and {len(targets)} "
-            "parameters, expected as many of the same kinds."
+            f"{what}: {first!r} names {names[0]} and {other!r} names {names[1]}, "
+            "expected as many others of the same kinds."
         )
     names = {x.name for x in chosen}
     for x in sources:
@@ -275,34 +278,3 @@ def _signs(element: Element, normal: str) -> list[float]:
         return list(matrix)
     is_vector = element.kind == "free" and element.name.endswith(("_x", "_y", "_z"))
     return [s["xyz".index(element.name[-1])] if is_vector else 1.0]
-
-
-def definite(
-    model: Model, *, mass: float | None = None, radius: float | None = None
-) -> Model:
-    """The model with a small ball added to each body that has no definite inertia.
-
-    Bodies without mass, points, rods and discs then have log-Cholesky coordinates.
-
-    Args:
-        mass, radius: of the ball, at the centre of the body; by default a thousandth of
-            the mean mass of the bodies, and a tenth of the mean distance of joints.
-    """
-    leaves = (model.mass, model.com, model.inertia)
-    bodies = [
-        Inertial(float(m), c, I)
-        for m, c, I in zip(*(np.asarray(x, float) for x in leaves), strict=True)
-    ]
-    weight = mass or 1e-3 * float(np.mean([x.mass for x in bodies]) or 1.0)
-    lengths = np.linalg.norm(np.asarray(model.p, float), axis=1)
-    moment = weight * (radius or 0.1 * (lengths.mean() or 1.0)) ** 2 / 5
-    for i, body in enumerate(bodies):
-        moments = np.asarray(second_moments(jnp.asarray(body.inertia)))
-        if body.mass > 0 and upper_factor(moments) is not None:
-            continue
-        # an inertia that no body has, such as that of a hub, needs a larger ball
-        more = max(moment, moment - 2 * np.linalg.eigvalsh(moments)[0])
-        bodies[i] = body + Inertial(weight, body.com, 2 * more * np.eye(3))
-    new = zip(*((x.mass, x.com, x.inertia) for x in bodies), strict=True)
-    arrays = [jnp.asarray(np.array(x), model.dtype) for x in new]
-    return eqx.tree_at(lambda m: (m.mass, m.com, m.inertia), model, arrays)

@@ -53,9 +53,9 @@ def body_factor(theta: Float[Array, "10"]) -> Float[Array, "4 4"]:
     return jnp.exp(alpha) * W
 
 
-def second_moments(inertia: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
-    """The second moments tr(I)/2 1 - I of mass, about the point that I is about."""
-    return jnp.trace(inertia) / 2 * jnp.eye(3, dtype=inertia.dtype) - inertia
+def second_moments(inertia: np.ndarray) -> np.ndarray:
+    """The second moments tr(I)/2 1 - I of mass about the point of I, on the host."""
+    return np.trace(inertia) / 2 * np.eye(3) - inertia
 
 
 def inertia_of(moments: Float[Array, "3 3"]) -> Float[Array, "3 3"]:
@@ -96,10 +96,19 @@ def moved_body(
     return mass * scale, new_com, scale * moved_inertia(theta[1:7], factor)
 
 
-def upper_factor(moments: np.ndarray) -> np.ndarray | None:
-    """The upper V with V Vᵀ = moments, on the host; None if it is not definite."""
-    largest = np.abs(moments).max()
-    if not largest or np.linalg.eigvalsh(moments)[0] <= 1e-12 * largest:
+def least_moment(moments: np.ndarray, dtype: Any) -> float:
+    """What a second moment must exceed to be more than the rounding of a type."""
+    share = max(1e-12, 100 * float(jnp.finfo(dtype).eps))
+    return share * float(np.abs(moments).max())
+
+
+def upper_factor(moments: np.ndarray, dtype: Any) -> np.ndarray | None:
+    """The upper V with V Vᵀ = moments, on the host; None if it is not definite.
+
+    Args:
+        moments: in double precision, of an inertia that was stored in `dtype`.
+    """
+    if np.linalg.eigvalsh(moments)[0] <= least_moment(moments, dtype):
         return None
     return np.linalg.cholesky(moments[::-1, ::-1])[::-1, ::-1]
 

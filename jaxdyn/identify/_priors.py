@@ -34,7 +34,7 @@ class Gaussian(eqx.Module):
     ) -> Float[Array, " _"]:
         """The distances from the mean over the standard deviation."""
         at = np.array(_places(parameters, self.pattern))
-        nominal = parameters.values(jnp.zeros_like(theta))[at]
+        nominal = parameters.nominal_values[at]
         mean = nominal if self.mean is None else jnp.full_like(nominal, self.mean)
         std = jnp.abs(nominal) * self.std if self.relative else self.std
         return (parameters.values(theta)[at] - mean) / std

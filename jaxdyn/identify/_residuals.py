@@ -8,7 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxdyn.dynamics import forward_dynamics, inverse_dynamics
-from jaxdyn.identify._rows import check_tree, log_arrays
+from jaxdyn.identify._rows import check_positive, check_tree, log_arrays
 from jaxdyn.model import Model
 
 Std = float | Float[Array | np.ndarray, " nv"]
@@ -28,7 +28,8 @@ class Torque(eqx.Module):
 
     Attributes:
         std: the noise of the measured forces, one number or one for each joint. Where
-            it is not known take 1: intervals are scaled by what is left over.
+            it is not known take 1: intervals are scaled by what is left over. Priors
+            are weighed by it: beside them it should be right.
         method: of `inverse_dynamics`.
     """
 
@@ -38,6 +39,7 @@ class Torque(eqx.Module):
     def rows(self, model: Model, data: Any) -> Sample:
         """The rows of a log."""
         check_tree(model)
+        check_positive("std of Torque", self.std, model.nv)
         return samples(model, data)
 
     def unknowns(self, rows: Sample) -> None:
@@ -64,6 +66,7 @@ class Acceleration(eqx.Module):
 
     def rows(self, model: Model, data: Any) -> Sample:
         """The rows of a log."""
+        check_positive("std of Acceleration", self.std, model.nv)
         return samples(model, data)
 
     def unknowns(self, rows: Sample) -> None:

@@ -52,6 +52,18 @@ def check_tree(model: Model) -> None:
         )
 
 
+def check_positive(what: str, value: Any, width: int) -> None:
+    """Raise a `ValueError` unless a value is one number above 0, or `width` of them."""
+    array = np.asarray(value)
+    if array.shape not in ((), (width,)):
+        raise ValueError(
+            f"{what} has shape {array.shape}, expected one number or {(width,)}, one "
+            "for each number that was measured."
+        )
+    if not ((array > 0) & np.isfinite(array)).all():
+        raise ValueError(f"{what} is {array.tolist()}, expected numbers above 0.")
+
+
 def held_out(count: int, validation: float | int) -> int:
     """How many of some rows, the last ones, are held out: a share, rounded down.
 

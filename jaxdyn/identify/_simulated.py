@@ -11,6 +11,7 @@ import numpy as np
 from jaxtyping import Array, Float, Int
 
 from jaxdyn.algorithms import difference, integrate
+from jaxdyn.identify._rows import check_positive
 from jaxdyn.io import Log
 from jaxdyn.model import Model
 from jaxdyn.simulate import simulate
@@ -83,7 +84,8 @@ class Simulated(eqx.Module):
         """The windows of a log.
 
         Raises:
-            ValueError: it has no rates, or not as many times as a window.
+            ValueError: it has no rates, or not as many times as a window; a standard
+                deviation is not positive.
         """
         if not isinstance(data, Log) or data.qd is None:
             raise ValueError(
@@ -95,6 +97,10 @@ class Simulated(eqx.Module):
             raise ValueError(
                 f"y has {len(self.y)} rows, expected {times}, one for each time."
             )
+        width = model.nv if self.y is None else self.y.shape[-1]
+        check_positive("std of Simulated", self.std, width)
+        if self.continuity is not None:
+            check_positive("continuity", self.continuity, 1)
         length = times - 1 if self.length is None else self.length
         if not 1 <= length < times:
             raise ValueError(

@@ -68,7 +68,7 @@ class LevenbergMarquardt(eqx.Module):
         """The least squares of the problem."""
         x = problem.start()
         dtype, start = x.theta.dtype, jnp.asarray(0)
-        losses = jnp.full(self.steps, jnp.nan, dtype)
+        losses = jnp.zeros(self.steps, dtype)
         least = jnp.asarray(jnp.inf, dtype)
         state = _Climb(x, start, jnp.asarray(False), least, losses)
         state = state if saved is None else saved.load(state)
@@ -237,7 +237,7 @@ class _Walk(eqx.Module):
             lowest=jnp.asarray(jnp.inf, dtype),
             looks=nothing,
             since=nothing,
-            validations=jnp.full(looks, jnp.nan, dtype),
+            validations=jnp.zeros(looks, dtype),
         )
 
     def is_over(self, solver: Optax) -> bool:

@@ -21,11 +21,11 @@ class Uncertainty(eqx.Module):
 
     Attributes:
         residuals: of the rows that were fitted, in standard deviations.
-        covariance: of the values; infinite variances where data tell nothing.
-        known: which values the data tell.
-        scale: the size of the residuals, 1 if standard deviations were right.
-        freedom: the number of residuals less that of directions that were fitted.
-        rank: the number of these directions.
+        covariance: of the values; infinite variances where nothing is told.
+        known: which values the data, or priors, tell.
+        scale: the size of the noise, 1 if standard deviations were right.
+        freedom: the number of residuals less that of directions that they tell.
+        rank: the number of directions that residuals and priors tell.
         count: the number of residuals that are not zero for any parameters.
     """
 
@@ -41,36 +41,53 @@ class Uncertainty(eqx.Module):
 def uncertainty(problem: Problem, x: Unknowns, lags: int) -> Uncertainty:
     r"""The covariance of the values at the solution of a least-squares problem.
 
-    With J the Jacobian of all residuals, in standard deviations, the Fisher information
-    is $F = J^T J$ and the covariance $s^2 F^{-1}$, where $s^2$ is the sum of squares
-    over the degrees of freedom. With `lags` it is $F^{-1} S F^{-1}$ with the sum S of
-    products of the scores of rows up to so many rows apart, [Newey]: right also where
-    the noise of neighbouring rows is correlated, or differs from row to row.
+    With J and P the Jacobians of the residuals and of the priors, in standard
+    deviations, the least squares have the covariance
+
+    $$H^{-1} (s^2 J^T J + P^T P) H^{-1}, \quad H = J^T J + P^T P,$$
+
+    where $s^2$ is the variance of the noise in the residuals, and that of what priors
+    say is 1; without priors that is $s^2 H^{-1}$. Noise is what no step along J takes
+    from the residuals, wherever priors have drawn the solution: $s^2$ is its sum of
+    squares over the degrees of freedom, or 1 where there are none. With `lags`
+    $s^2 J^T J$ is the sum of products of the scores of rows up to so many rows apart,
+    [Newey]: right also where the noise of neighbouring rows is correlated, or differs
+    from row to row.
+
+    Nothing is known where a residual or a derivative is not finite.
     """
     arrays = [np.asarray(a, float) for a in _jacobians(problem, x)]
     residuals, J, prior, V = arrays
-    least = max(_RANK, _ROUNDING * float(jnp.finfo(x.theta.dtype).eps))
-    rows = np.concatenate([J.reshape(-1, J.shape[-1]), prior])
-    root, hidden = _directions(rows, least)
-    rank = root.shape[1]
     # what is zero for any parameters, such as the start of a motion, is no data
     count = int(((residuals != 0) | J.any(axis=-1)).sum())
-    freedom = max(count + len(prior) - rank, 1)
-    squares = (residuals**2).sum() + (np.asarray(problem.prior(x), float) ** 2).sum()
-    scale = np.sqrt(squares / freedom)
-    middle = scale**2 * np.eye(rank)
-    if lags:
-        share = count / freedom
-        middle = share * root.T @ _long_run(residuals, J, prior, lags) @ root
-    covariance = V @ root @ middle @ root.T @ V.T
-    # a value is known unless it changes along directions of which data tell nothing
+    if not all(np.isfinite(a).all() for a in arrays):
+        return _nothing(residuals, len(V), count)
+    least = max(_RANK, _ROUNDING * float(jnp.finfo(x.theta.dtype).eps))
+    flat = J.reshape(-1, J.shape[-1])
+    root, hidden = _directions(np.concatenate([flat, prior]), least)
+    U = flat @ (_directions(flat, least)[0] if len(prior) else root)
+    noise = residuals - (U @ (U.T @ residuals.ravel())).reshape(residuals.shape)
+    free = count - U.shape[1]
+    scale = np.sqrt((noise**2).sum() / free) if free > 0 else 1.0
+    believed = root.T @ prior.T @ prior @ root
+    measured = scale**2 * (np.eye(root.shape[1]) - believed)
+    if lags and free > 0:
+        measured = count / free * root.T @ _long_run(noise, J, lags) @ root
+    covariance = V @ root @ (measured + believed) @ root.T @ V.T
+    # a value is known unless it changes along directions of which nothing is told
     leak = np.linalg.norm(V @ hidden, axis=1)
     known = leak <= _LEAK * np.linalg.norm(V, axis=1)
     covariance[~known, :] = covariance[:, ~known] = 0.0
     covariance[~known, ~known] = np.inf
-    return Uncertainty(
-        residuals, covariance, known, float(scale), int(freedom), rank, count
-    )
+    freedom, rank = max(free, 1), root.shape[1]
+    return Uncertainty(residuals, covariance, known, float(scale), freedom, rank, count)
+
+
+def _nothing(residuals: np.ndarray, values: int, count: int) -> Uncertainty:
+    """That of values of which nothing is known."""
+    covariance = np.diag(np.full(values, np.inf))
+    known = np.zeros(values, bool)
+    return Uncertainty(residuals, covariance, known, np.inf, max(count, 1), 0, count)
 
 
 def _directions(J: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
@@ -104,10 +121,10 @@ def _jacobians(problem: Problem, x: Unknowns) -> tuple[Any, ...]:
     return rows, J, prior, jax.jacfwd(values)(flat)
 
 
-def _long_run(residuals: Any, J: Any, prior: Any, lags: int) -> np.ndarray:
+def _long_run(noise: np.ndarray, J: np.ndarray, lags: int) -> np.ndarray:
     """The covariance of the sum of scores, with weights that fall to zero, [Newey]."""
-    scores = np.einsum("rm,rmk->rk", residuals, J)
-    total = scores.T @ scores + prior.T @ prior
+    scores = np.einsum("rm,rmk->rk", noise, J)
+    total = scores.T @ scores
     for lag in range(1, min(lags, len(scores) - 1) + 1):
         product = scores[lag:].T @ scores[:-lag]
         total += (1 - lag / (lags + 1)) * (product + product.T)

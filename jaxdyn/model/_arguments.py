@@ -21,9 +21,12 @@ def arguments(model: Model, **arrays: Any) -> tuple[Any, ...]:
     What is None stays None.
 
     Raises:
-        ValueError: an array or a leaf of the model has the wrong shape.
+        ValueError: an array is a list, or it or a leaf of the model has the wrong
+            shape.
     """
     check_leaves(model)
+    for name, value in arrays.items():
+        _check_arrays(name, value)
     values = {name: jax.tree.map(jnp.asarray, x) for name, x in arrays.items()}
     for name, value in values.items():
         for path, leaf in jax.tree_util.tree_leaves_with_path(value):
@@ -36,6 +39,17 @@ def arguments(model: Model, **arrays: Any) -> tuple[Any, ...]:
         return x if x.dtype == dtype else x.astype(dtype)
 
     return jax.tree.map(cast, (model, *values.values()))
+
+
+def _check_arrays(name: str, value: Any) -> None:
+    """Raise a `ValueError` for lists, which JAX takes for as many arrays."""
+    is_list = lambda x: isinstance(x, list | tuple)  # noqa: E731
+    for path, leaf in jax.tree_util.tree_leaves_with_path(value, is_leaf=is_list):
+        if is_list(leaf):
+            raise ValueError(
+                f"{name}{jax.tree_util.keystr(path)} is a {type(leaf).__name__}, "
+                "expected an array: pass jnp.array of it."
+            )
 
 
 def check_leaves(model: Model) -> None:

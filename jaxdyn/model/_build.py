@@ -9,6 +9,7 @@ import numpy as np
 from jaxdyn.model._check import (
     DOF_EFFECTS,
     DOF_LIMITS,
+    Body,
     Numbers,
     check_axes,
     check_effects,
@@ -16,6 +17,7 @@ from jaxdyn.model._check import (
     check_joint,
     check_pitch,
     check_rotation,
+    is_index,
 )
 from jaxdyn.model._inertial import Inertial
 from jaxdyn.model._loops import Placement, check_loop, loop_of
@@ -63,7 +65,7 @@ class ModelBuilder:
     def add_body(
         self,
         name: str,
-        parent: str | int | None = None,
+        parent: Body | None = None,
         joint: str = "revolute",
         *,
         axis: Numbers | None = None,
@@ -123,7 +125,7 @@ class ModelBuilder:
     def add_frame(
         self,
         name: str,
-        body: str | int | None,
+        body: Body | None,
         *,
         R: Numbers | None = None,
         p: Numbers = (0.0, 0.0, 0.0),
@@ -141,7 +143,7 @@ class ModelBuilder:
         row = {
             "body": self._parent(f"frame {name!r}", body),
             "name": self._free_name("frame", name),
-            "joint_name": f"j_{name}" if joint_name is None else joint_name,
+            "joint_name": _joint_name(f"frame {name!r}", name, joint_name),
             "R": check_rotation(name, R),
             "p": check_finite(name, "placement p", p, (3,)),
         }
@@ -150,9 +152,9 @@ class ModelBuilder:
 
     def add_loop(
         self,
-        body_a: str | int | None,
+        body_a: Body | None,
         placement_a: Placement,
-        body_b: str | int | None,
+        body_b: Body | None,
         placement_b: Placement,
         joint: str | None = None,
         *,
@@ -232,9 +234,7 @@ class ModelBuilder:
         return name
 
     def _free_joint_name(self, name: str, joint_name: str | None) -> str:
-        joint_name = f"j_{name}" if joint_name is None else joint_name
-        if not joint_name:
-            raise ValueError(f"body {name!r}: its joint has no name, expected a text.")
+        joint_name = _joint_name(f"body {name!r}", name, joint_name)
         if joint_name in self._taken_joints:
             raise ValueError(
                 f"body {name!r}: the joint name {joint_name!r} is taken: names of "
@@ -242,19 +242,28 @@ class ModelBuilder:
             )
         return joint_name
 
-    def _parent(self, what: str, parent: str | int | None) -> int:
+    def _parent(self, what: str, parent: Body | None) -> int:
         if parent is None or parent == self.base or parent == -1:
             return -1
         return self._find(what, parent)
 
-    def _find(self, what: str, body: str | int) -> int:
+    def _find(self, what: str, body: Body) -> int:
         if isinstance(body, str) and body in self._index:
             return self._index[body]
-        if isinstance(body, int) and 0 <= body < len(self._index):
-            return body
+        if is_index(body) and 0 <= body < len(self._index):
+            return int(body)
         known = ", ".join(self._index) or "none"
         raise ValueError(
             f"{what} refers to body {body!r}, expected the base {self.base!r}, or the "
             f"name or index of one of the {len(self._index)} bodies added so far "
             f"({known}): number the bodies so that parents precede their children."
         )
+
+
+def _joint_name(what: str, name: str, joint_name: str | None) -> str:
+    joint_name = f"j_{name}" if joint_name is None else joint_name
+    if not isinstance(joint_name, str) or not joint_name:
+        raise ValueError(
+            f"{what}: its joint has the name {joint_name!r}, expected a text."
+        )
+    return joint_name

@@ -1,13 +1,14 @@
 """Checks on the data of a body and its joint: each names the body and what to do."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
 from jaxdyn.model._joints import JOINT_TYPES, JointType
 
 Numbers = float | int | Sequence[Any] | np.ndarray
+Body = str | int | np.integer  # its name or its index
 
 DOF_EFFECTS = ("armature", "damping", "friction", "stiffness")
 DOF_LIMITS = ("effort", "velocity")
@@ -37,6 +38,11 @@ def as_numbers(value: object) -> np.ndarray | None:
     except ValueError:  # rows of different lengths
         return None
     return array.astype(float) if array.dtype.kind in "iuf" else None
+
+
+def is_index(value: object) -> TypeGuard[int | np.integer]:
+    """Whether a value is a whole number; True and False are none."""
+    return isinstance(value, int | np.integer) and not isinstance(value, bool)
 
 
 def check_joint(name: str, joint: str) -> JointType:
@@ -155,6 +161,8 @@ def check_effects(
             raise ValueError(f"body {name!r}: {key} is {value}, expected {wanted}.")
         if key in (*DOF_EFFECTS, *DOF_LIMITS) and (result[key] < 0).any():
             raise ValueError(f"body {name!r}: {key} is {value}, expected zero or more.")
+        if key == "rest":
+            _check_quaternion(name, kind, array)
         if key == "friction_speed" and (result[key] <= 0).any():
             raise ValueError(
                 f"body {name!r}: {key} is {value}, expected more than zero: leave it "
@@ -166,3 +174,14 @@ def check_effects(
             f"limit {result['upper'].tolist()}: exchange them."
         )
     return result
+
+
+def _check_quaternion(name: str, kind: JointType, rest: np.ndarray) -> None:
+    """Raise a `ValueError` for a rest position that needs a quaternion and has none."""
+    if kind.quaternion is None:
+        return
+    if not rest.shape or not rest[kind.quaternion :][:4].any():
+        raise ValueError(
+            f"body {name!r}: rest is {rest.tolist()}, expected {kind.nq} numbers with "
+            f"a quaternion that is not zero: leave it out for {kind.neutral.tolist()}."
+        )

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from jaxdyn.model._check import is_index
 from jaxdyn.model._model import Model
 
 Joint = str | int | np.integer
@@ -30,8 +31,7 @@ def chosen_joint(model: Model, what: str, joint: Joint) -> int:
         )
     if named:
         return named.pop()
-    is_index = isinstance(joint, int | np.integer) and not isinstance(joint, bool)
-    if is_index and 0 <= joint < model.n:  # type: ignore
+    if is_index(joint) and 0 <= joint < model.n:
         return int(joint)
     raise ValueError(
         f"{what} has {joint!r}, which model {model.name!r} has not, expected an index "
@@ -59,7 +59,7 @@ def chosen_coordinates(
     for item in given:
         if isinstance(item, str):
             chosen += range(model.nv)[model.v_slice(chosen_joint(model, what, item))]
-        elif isinstance(item, bool) or not 0 <= item < model.nv:
+        elif not is_index(item) or not 0 <= item < model.nv:
             raise ValueError(
                 f"{what} has {item!r}, expected the name of a joint or body of model "
                 f"{model.name!r}, or an index into qd from 0 to {model.nv - 1}."

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from jaxdyn.model._check import check_finite
+from jaxdyn.model._check import as_numbers, check_finite
 
 Vector = Sequence[float | int] | np.ndarray
 
@@ -22,6 +22,12 @@ class Inertial:
     mass: float | int = 0.0
     com: np.ndarray = field(default_factory=lambda: np.zeros(3))
     inertia: np.ndarray = field(default_factory=lambda: np.zeros((3, 3)))
+
+    def __post_init__(self) -> None:
+        for name in ("com", "inertia"):
+            numbers = as_numbers(getattr(self, name))
+            if numbers is not None:  # what are none is told by `check`
+                object.__setattr__(self, name, numbers)
 
     def __add__(self, other: "Inertial") -> "Inertial":
         mass = self.mass + other.mass

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -13,6 +14,7 @@ class LoopPlan:
     """Where the rows of the loops travel; host side.
 
     Attributes:
+        key: the topology and the loops of which it was made: these decide the rest.
         slots: how many rows cross any one step at most.
         slot: of each row.
         sides: of each row the steps that carry its bodies, -1 for the world.
@@ -22,6 +24,7 @@ class LoopPlan:
         place: of each row where its multiplier is: [steps * rows], then at the base.
     """
 
+    key: tuple[Topology, tuple[tuple[int, int, int], ...]]
     slots: int
     slot: np.ndarray
     sides: tuple[np.ndarray, np.ndarray]
@@ -29,6 +32,12 @@ class LoopPlan:
     closing: np.ndarray
     at_base: np.ndarray
     place: np.ndarray
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def __eq__(self, other: Any) -> bool:
+        return isinstance(other, LoopPlan) and self.key == other.key
 
 
 @lru_cache(maxsize=64)
@@ -52,6 +61,7 @@ def loop_plan(topology: Topology, loops: tuple[tuple[int, int, int], ...]) -> Lo
     place[at_base] = closing.size + np.arange(len(at_base))
     sides = last[a][owner], last[b][owner]
     return LoopPlan(
+        key=(topology, loops),
         slots=1 + int(slot.max()),
         slot=slot,
         sides=sides,

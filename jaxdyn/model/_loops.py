@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxdyn.model._check import as_numbers, check_finite, check_rotation
+from jaxdyn.model._check import as_numbers, check_finite, check_rotation, is_index
 
 # What can be held at a cut joint, with the frames a and b on the two bodies, their
 # origins x_a and x_b, and their axes as columns:
@@ -121,12 +121,13 @@ def _axes(name: str, joint: str, axes: Sequence[int] | None) -> tuple[int, ...]:
                 'only a "point" has axes.'
             )
         return ()
-    chosen = (0, 1, 2) if axes is None else tuple(int(i) for i in axes)
-    if not chosen or not set(chosen) <= {0, 1, 2} or len(set(chosen)) != len(chosen):
+    chosen = (0, 1, 2) if axes is None else tuple(axes)
+    are_indices = all(is_index(i) and 0 <= i < 3 for i in chosen)
+    if not chosen or not are_indices or len(set(chosen)) != len(chosen):
         raise ValueError(
             f"{name}: axes are {chosen}, expected some of 0, 1, 2, once each."
         )
-    return chosen
+    return tuple(int(i) for i in chosen)
 
 
 def _placement(name: str, side: str, placement: Any) -> tuple[np.ndarray, np.ndarray]:

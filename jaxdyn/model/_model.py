@@ -9,6 +9,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
+from jaxdyn.model._check import Body, is_index
 from jaxdyn.model._loops import Loop, Placement, check_loop, loop_of
 from jaxdyn.model._modules import Modules
 from jaxdyn.model._show import show
@@ -134,9 +135,9 @@ class Model(eqx.Module):
 
     def with_loop(
         self,
-        body_a: str | int | None,
+        body_a: Body | None,
         placement_a: Placement,
-        body_b: str | int | None,
+        body_b: Body | None,
         placement_b: Placement,
         joint: str | None = None,
         *,
@@ -172,7 +173,7 @@ class Model(eqx.Module):
         """The same tree of bodies without its loops."""
         return eqx.tree_at(lambda m: m.loops, self, ())
 
-    def _side(self, loop: str, body: str | int | None) -> int:
+    def _side(self, loop: str, body: Body | None) -> int:
         if body is None or body == -1 or body == self.topology.base:
             return -1
         try:
@@ -180,24 +181,23 @@ class Model(eqx.Module):
         except ValueError as error:
             raise ValueError(f"{loop}: {error}") from None
 
-    def body(self, body: str | int | np.integer) -> int:
+    def body(self, body: Body) -> int:
         """The index of a body given by name or index."""
         if isinstance(body, str) and body in self.names:
             return self.names.index(body)
-        if isinstance(body, int | np.integer) and not isinstance(body, bool):
-            if 0 <= body < self.n:
-                return int(body)
+        if is_index(body) and 0 <= body < self.n:
+            return int(body)
         raise ValueError(
             f"model {self.name!r} has no body {body!r}, expected an index from 0 to "
             f"{self.n - 1} or one of: {', '.join(self.names)}."
         )
 
-    def q_slice(self, body: str | int) -> slice:
+    def q_slice(self, body: Body) -> slice:
         """Where the position coordinates of a body's joint stand in q."""
         i = self.body(body)
         return slice(self.topology.q_start[i], self.topology.q_start[i + 1])
 
-    def v_slice(self, body: str | int) -> slice:
+    def v_slice(self, body: Body) -> slice:
         """Where the velocity coordinates of a body's joint stand in qd, qdd and tau."""
         i = self.body(body)
         return slice(self.topology.v_start[i], self.topology.v_start[i + 1])

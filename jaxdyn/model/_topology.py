@@ -1,5 +1,6 @@
 """What decides the structure of a program: names, parents, joint types, tables."""
 
+import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -73,6 +74,11 @@ class Topology:
             f"j_{frame}" for frame in frame_names
         )
         self._key = tuple(vars(self).values())
+
+    def __repr__(self) -> str:
+        # short also for a thousand bodies, and another for every other topology
+        content = hashlib.sha256(repr(self._key).encode()).hexdigest()
+        return f"Topology({self.name!r}, n = {len(self.names)}, {content[:16]})"
 
     def __getstate__(self) -> dict[str, Any]:
         # hashes of texts differ between processes: not to be pickled

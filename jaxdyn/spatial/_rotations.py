@@ -182,7 +182,7 @@ def _quarter_turn(dtype: Any) -> tuple[np.ndarray, ...]:
     The first two leave half of the digits free for k.
     """
     rest = Fraction("1.5707963267948966192313216916397514420985846996875529")
-    digits = np.finfo(dtype).nmant // 2
+    digits = jnp.finfo(dtype).nmant // 2
     parts = []
     for _ in range(2):
         scale = Fraction(2) ** (digits - math.floor(math.log2(rest)) - 1)

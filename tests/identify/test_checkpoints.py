@@ -35,11 +35,16 @@ def usual_types():
         yield
 
 
-def problem():
+def pendulum(joint="revolute"):
     b = jd.ModelBuilder("pendulum")
     rod = jd.Inertial.box(1.0, (0.1, 0.1, 0.5)).moved(np.eye(3), np.array([0, 0, -0.3]))
-    b.add_body("rod", axis=(0, 1, 0), inertial=rod, damping=0.1, friction=0.2)
-    true, rng = b.build(), np.random.default_rng(0)
+    effects = dict(damping=0.1, friction=0.2)
+    b.add_body("rod", joint=joint, axis=(0, 1, 0), inertial=rod, **effects)
+    return b.build()
+
+
+def problem():
+    true, rng = pendulum(), np.random.default_rng(0)
     q, qd, qdd = (rng.normal(size=(50, 1)) for _ in range(3))
     tau = jax.vmap(jd.inverse_dynamics, (None, 0, 0, 0))(true, q, qd, qdd)
     log = Log(
@@ -129,6 +134,7 @@ def test_every_part_of_a_fit_is_seen_in_its_digest():
     fits = [
         of(),
         of(choose(model, names)),
+        of(choose(pendulum("prismatic"), names)),
         of(choose(model, names[::-1], start={"*": 0.5}, without="*.friction")),
         of(residual=Torque(2.0)),
         of(residual=Torque(method="gibbs_appell")),
@@ -137,6 +143,7 @@ def test_every_part_of_a_fit_is_seen_in_its_digest():
         of(residual=Simulated(length=5, free_start=True)),
         of(residual=Simulated(options={"rtol": 1e-3})),
         of(residual=Simulated(options={"rtol": 1e-4})),
+        *(of(residual=Simulated(measure=jax.jit(f), y=log.q)) for f in others),
         of(priors=(Gaussian("*.damping", 0.1),)),
         of(priors=(Gaussian("*.friction", 0.1),)),
         of(priors=(Gaussian("*.damping", 0.1, relative=True),)),

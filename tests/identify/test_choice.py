@@ -141,10 +141,37 @@ def test_loops_and_frames_can_be_chosen():
     assert abs(angle - 0.1) < 1e-15
 
 
+def test_tied_loops_move_together_and_are_written_back(rng):
+    b = jd.ModelBuilder("legs")
+    for name in ("left", "right"):
+        b.add_body(name, inertial=jd.Inertial.box(1.0, (0.1, 0.2, 0.3)))
+        b.add_loop(name, rng.normal(size=3), None, (1.0, 0.0, 0.0), "revolute")
+    pairs = [(f"loop 0.{x}", f"loop 1.{x}") for x in ("p_a", "R_b")]
+    chosen = choose(b.build(), ["loop*.p_a", "loop*.R_b"], tied=pairs)
+    assert {x.name.partition(".")[0] for x in chosen.chosen} == {"loop 0"}
+    made = chosen.model(jnp.asarray(rng.normal(size=6)))
+    for first, other in (made.loops, jd.from_dict(jd.to_dict(made)).loops):
+        assert (first.p_a == other.p_a).all() and (first.R_b == other.R_b).all()
+        np.testing.assert_array_equal(other.p_a, made.loops[0].p_a)
+    assert (made.loops[0].p_a != chosen.nominal.loops[0].p_a).all()
+
+
 def test_single_precision_stays():
     chosen = choose(fork().astype(np.float32), ["*.inertial", "*.damping"])
     made = chosen.model(chosen.theta)
     assert {x.dtype for x in jax.tree.leaves((made, chosen.theta))} == {np.dtype("f4")}
+
+
+def test_a_rod_is_no_body_in_any_precision(rng):
+    b = jd.ModelBuilder("rods")
+    for k, end in enumerate(rng.normal(size=(12, 3))):
+        b.add_body(f"rod{k}", inertial=jd.Inertial.rod(2.0**k, (0, 0, 0), end))
+    for dtype in (np.float32, np.float64):
+        rods = b.build(dtype)
+        for name in rods.names:
+            with pytest.raises(ValueError, match="expected a mass above 0 and three"):
+                choose(rods, f"{name}.inertia")
+        assert len(choose(definite(rods), "*.inertial").theta) == 120
 
 
 def test_definite_gives_a_body_to_what_has_none():
@@ -170,7 +197,11 @@ def test_definite_gives_a_body_to_what_has_none():
         ("*.mass", {"start": {"*.mass": -1.0}}, r"left.mass is -1|trunk.mass is -1"),
         ("*.R", {"start": {"*.R": 1.0}}, r"is not one number"),
         ("left.mass", {"tied": [("right.mass", "left.mass")]}, r"not among the chosen"),
-        ("*.mass", {"tied": [("left.mass", "right.com")]}, r"1 and 3 parameters"),
+        (
+            "*.mass",
+            {"tied": [("left.mass", "right.com")]},
+            r"'left.mass' names left.mass and 'right.com' names right.com_x, right.co",
+        ),
         (
             "*.mass",
             {"tied": [("trunk.mass", "left.mass"), ("left.mass", "right.mass")]},

@@ -1,3 +1,5 @@
+import itertools
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -144,6 +146,34 @@ def test_standard_deviations_are_those_of_linear_least_squares(rng):
     np.testing.assert_allclose(high - low, 2 * t * found.std, rtol=1e-12)
 
 
+def pulled_fits(rng, lags):
+    """Fits of gravity, which is drawn from its priors, and the gravity of each."""
+    model, q = arm(1), rng.normal(size=(40, 1))
+    chosen, still = choose(model, "gravity"), np.zeros((40, 1))
+    # the data tell x and y, and y about as well as its prior
+    priors = Gaussian("gravity_y", 0.5), Gaussian("gravity_z", 0.1)
+    at_rest = jax.jit(jax.vmap(jd.gravity_forces, (None, 0)))
+    while True:
+        drawn = model.gravity + jnp.asarray([0, 0.5, 0.1] * rng.normal(size=3))
+        tau = at_rest(eqx.tree_at(lambda m: m.gravity, model, drawn), jnp.asarray(q))
+        tau = np.asarray(tau) + 0.05 * rng.normal(size=tau.shape)
+        log = Log(np.arange(40.0), q, still, still, tau)
+        options = dict(priors=priors, validation=0, lags=lags)
+        yield fit(chosen, Torque(1.0), log, **options), drawn
+
+
+@pytest.mark.parametrize("lags", [0, 2])
+def test_errors_of_fits_with_priors_are_as_large_as_they_say(rng, lags):
+    fits = list(itertools.islice(pulled_fits(rng, lags), 100))
+    errors = [(np.asarray(found.values) - g) / found.std for found, g in fits]
+    noise = [found.uncertainty.scale for found, _ in fits]
+    # three standard deviations of means over 100 fits, with 38 freedoms each
+    np.testing.assert_allclose(np.mean(np.square(errors), axis=0), 1, atol=0.42)
+    np.testing.assert_allclose(np.mean(np.square(noise)), 0.05**2, rtol=0.07)
+    untold = [found.std[2] for found, _ in fits]
+    np.testing.assert_allclose(untold, 0.1, rtol=1e-9)
+
+
 def test_lags_widen_intervals_where_noise_is_correlated(rng):
     true = arm(1)
     log = measured(true, rng, rows=400)
@@ -220,6 +250,16 @@ def test_what_is_wrong_with_data_is_said(rng):
         given = () if name == "steps" else (optax.sgd(0.1),)
         with pytest.raises(ValueError, match=f"{name} is 0, expected one or more"):
             make(*given, **{name: 0})
+    for std, wrong in {
+        0.0: "is 0.0, expected numbers above 0",
+        -1.0: "is -1.0, expected",
+        np.nan: "is nan, expected",
+        (1.0, 1.0, 1.0): r"has shape \(3,\), expected one number or \(1,\)",
+    }.items():
+        std = np.array(std) if isinstance(std, tuple) else std
+        for residual in (Torque, Acceleration):
+            with pytest.raises(ValueError, match=f"{residual.__name__} {wrong}"):
+                fit(chosen, residual(std), log)
     with pytest.raises(ValueError, match="validation is 1.5"):
         fit(chosen, Torque(), log, validation=1.5)
     with pytest.raises(ValueError, match="batch is 100, expected 1 to 48"):
@@ -227,6 +267,14 @@ def test_what_is_wrong_with_data_is_said(rng):
     with pytest.raises(ValueError, match="patience needs held-out rows"):
         solver = Optax(optax.sgd(0.1), patience=1)
         fit(chosen, Torque(), log, solver=solver, validation=0)
+
+
+def test_fits_make_no_nan_on_their_way(rng, usual_types):
+    model = arm(1)
+    chosen, log = choose(model, "*.damping"), measured(model, rng)
+    with jax.debug_nans(True):
+        for solver in (None, Optax(optax.sgd(0.1), steps=4, every=2)):
+            assert np.isfinite(fit(chosen, Torque(), log, solver=solver).losses).all()
 
 
 def test_a_loss_that_is_not_finite_is_told(rng):
@@ -237,3 +285,6 @@ def test_a_loss_that_is_not_finite_is_told(rng):
     for solver in (identify.LevenbergMarquardt(), Optax(optax.sgd(0.1), steps=4)):
         with pytest.raises(RuntimeError, match="fit: The loss is not finite"):
             fit(chosen, Torque(), wrong, solver=solver)
+    found = fit(chosen, Torque(), wrong, throw=False)
+    assert not found.converged and found.unknown == ("j_link1.damping",)
+    assert np.isinf(found.std).all() and "not told" in repr(found)

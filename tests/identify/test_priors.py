@@ -62,6 +62,9 @@ def test_a_gaussian_prior_counts_standard_deviations():
         return np.asarray(prior.residual(chosen, theta))
 
     assert np.allclose(residual(Gaussian("*.mass", 0.5, mean=2.0)), -2.0, atol=1e-14)
+    damped = choose(fork(), "j_left.damping")  # 0 there, the search starts at 0.1
+    found = Gaussian("j_left.damping", 0.05).residual(damped, damped.theta)
+    np.testing.assert_allclose(found, 2.0, rtol=1e-15)
     assert residual(Gaussian("left.inertia_xy", 0.1)).shape == (1,)
     assert residual(Gaussian("left.com", 0.1)).shape == (3,)
     heavy = Gaussian("left.mass", 0.1, relative=True).residual(chosen, theta + 1.0)

@@ -111,6 +111,12 @@ def test_wrong_shooting_says_what_is_wrong():
         Simulated(continuity=1.0)
     with pytest.raises(ValueError, match="length is 41, expected 1 to 40"):
         fit(chosen, Simulated(length=41), log)
+    with pytest.raises(ValueError, match=r"Simulated has shape \(2,\), expected one n"):
+        fit(chosen, Simulated(np.ones(2)), log)
+    with pytest.raises(ValueError, match="Simulated is 0.0, expected numbers above 0"):
+        fit(chosen, Simulated(0.0), log)
+    with pytest.raises(ValueError, match="continuity is -1.0, expected numbers above"):
+        fit(chosen, Simulated(free_start=True, continuity=-1.0), log)
     with pytest.raises(ValueError, match="no rates qd"):
         fit(chosen, Simulated(), Log(log.ts, log.q))
     with pytest.raises(ValueError, match="y has 2 rows, expected 41"):

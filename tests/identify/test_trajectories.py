@@ -149,6 +149,7 @@ def test_costs_add_with_functions_of_the_user():
     reach = identify.reach(model, jnp.ones(1), jnp.ones(1), weight=2.0, rate_weight=0.5)
     total = reach + identify.effort(4.0) + (lambda q, qd, tau: q.sum())
     assert float(total(q, qd, tau)) == 2 * 1 + 0.5 * 4 + 4 + 2
+    assert float(sum([reach, identify.effort(4.0)])(q, qd, tau)) == 2 * 1 + 0.5 * 4 + 4
     track = identify.track(model, jnp.zeros((2, 1)), qd=jnp.ones((2, 1)))
     weighted = identify.track(
         model, jnp.zeros((2, 1)), qd=jnp.ones((2, 1)), rate_weight=1.0
@@ -254,7 +255,12 @@ def test_wrong_input_is_named():
             model, jnp.ones(1), weight=jnp.ones(3)
         ),
         "weight is -1": lambda: identify.effort(-1.0),
+        "states0 is given for segments = 1": lambda: torques(states0=(start, start)),
         "ts is None": lambda: identify.track(model, lambda t: t),
+        "ts is given beside rows of q": lambda: identify.track(model, zero[None], zero),
+        "qd is given beside a motion": lambda: identify.track(
+            model, lambda t: t, zero, qd=zero[None]
+        ),
         "a path of 5 times for a motion of 21": lambda: torques(
             identify.track(model, jnp.zeros((5, 1)))
         ),

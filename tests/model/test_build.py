@@ -49,6 +49,8 @@ BODY_ERRORS = [
         {"parent": 2},
         "body 'c' refers to body 2, expected .* 2 bodies added .*parents precede",
     ),
+    ({"parent": False}, "body 'c' refers to body False, expected the base"),
+    ({"joint_name": 5}, "body 'c': its joint has the name 5, expected a text"),
     ({"parent": -2}, "body 'c' refers to body -2, expected the base"),
     ({"joint": "ball"}, "joint type 'ball' is not known, expected one of: revolute, "),
     ({"joint": "spherical", "axis": (0, 0, 1)}, "a spherical joint has no axis"),
@@ -73,6 +75,14 @@ BODY_ERRORS = [
     ({"mass": 1.0}, "'mass' is not known, expected one of: armature, damping, "),
     ({"damping": (1, 2)}, r"damping is \(1, 2\), expected one number or 1"),
     ({"rest": np.nan}, "rest is nan, expected finite numbers"),
+    (
+        {"joint": "spherical", "rest": 0.0},
+        "rest is 0.0, expected 4 numbers with a quaternion that is not zero: leave it",
+    ),
+    (
+        {"joint": "free", "rest": (1, 0, 0, 0, 0, 0, 0)},
+        r"rest is \[1.0, 0.*\], expected 7 numbers with a quaternion that is not zero",
+    ),
     ({"armature": -1.0}, "armature is -1.0, expected zero or more"),
     ({"friction_speed": 0.0}, "friction_speed is 0.0, expected more than zero: leave"),
     ({"friction_speed": np.inf}, "friction_speed is inf, expected finite numbers"),
@@ -98,6 +108,8 @@ LOOP_ERRORS = [
         {"axes": (0, 3)},
         r"loop 0: axes are \(0, 3\), expected some of 0, 1, 2, once each",
     ),
+    ({"axes": (0.9,)}, r"loop 0: axes are \(0.9,\), expected some of 0, 1, 2"),
+    ({"axes": (True,)}, r"loop 0: axes are \(True,\)"),
     ({"axes": (1, 1)}, r"loop 0: axes are \(1, 1\)"),
     ({"axes": ()}, r"loop 0: axes are \(\)"),
     ({"placement_a": (0, 0)}, "frame a of loop 'loop 0': placement R is 0, expected"),
@@ -115,20 +127,21 @@ FRAME_ERRORS = [
     ({"name": "tool"}, "frame 'tool' has a name that is taken"),
     ({"body": "z"}, "frame 'f' refers to body 'z'"),
     ({"body": 5}, "frame 'f' refers to body 5, expected the base"),
+    ({"joint_name": ""}, "frame 'f': its joint has the name '', expected a text"),
     ({"R": -np.eye(3)}, "'f': placement R .* is not a rotation"),
     ({"p": 0.0}, "'f': placement p is 0.0, expected 3 numbers"),
 ]
 
 
 @pytest.mark.parametrize("options, message", BODY_ERRORS)
-def test_add_body_says_what_is_wrong(options, message):
+def test_add_body_says_what_is_wrong(options, message, without_type_checker):
     builder = started()
     with pytest.raises(ValueError, match=message):
         builder.add_body(**({"name": "c", "parent": "b"} | options))
 
 
 @pytest.mark.parametrize("options, message", BODY_ERRORS)
-def test_a_refused_body_is_not_kept(options, message):
+def test_a_refused_body_is_not_kept(options, message, without_type_checker):
     builder = started()
     with pytest.raises(ValueError):
         builder.add_body(**({"name": "c", "parent": "b"} | options))
@@ -136,7 +149,7 @@ def test_a_refused_body_is_not_kept(options, message):
 
 
 @pytest.mark.parametrize("options, message", LOOP_ERRORS)
-def test_add_loop_says_what_is_wrong(options, message):
+def test_add_loop_says_what_is_wrong(options, message, without_type_checker):
     origin = (0, 0, 0)
     loop = {"body_a": "a", "placement_a": origin, "body_b": "b", "placement_b": origin}
     builder = started()
@@ -162,7 +175,7 @@ def test_gravity_is_three_numbers():
 
 
 @pytest.mark.parametrize(
-    "parent, index", [(None, -1), ("base", -1), (-1, -1), ("a", 0), (1, 1)]
+    "parent, index", [(None, -1), ("base", -1), (-1, -1), ("a", 0), (np.int64(1), 1)]
 )
 def test_parents_are_names_indices_or_the_base(parent, index):
     builder = started()

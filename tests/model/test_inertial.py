@@ -218,3 +218,9 @@ def test_check_says_what_is_wrong(inertial, message):
 def test_check_lets_the_triangle_inequality_pass_on_request():
     inertial = Inertial(1.0, inertia=np.diag([1, 1, 2.1]))
     assert inertial.check("link", triangle=False).mass == 1.0
+
+
+def test_bodies_given_by_plain_numbers_add(without_type_checker):
+    one = Inertial(1, (0, 0, 1)) + Inertial(3, [0, 0, 0], np.eye(3, dtype=int))
+    np.testing.assert_allclose(one.com, [0, 0, 0.25], rtol=1e-15)
+    np.testing.assert_allclose(one.inertia, np.diag([1.75, 1.75, 1]), rtol=1e-15)

@@ -4,7 +4,15 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxdyn.model import Inertial, Model, ModelBuilder, Topology, arguments
+from jaxdyn.model import (
+    Inertial,
+    Model,
+    ModelBuilder,
+    Topology,
+    arguments,
+    chosen_coordinates,
+    loop_plan,
+)
 
 
 def gripper(mass=0.4, *, name="gripper", loop=False):
@@ -173,7 +181,8 @@ def test_modules_of_a_model_are_those_of_its_tree():
 
 def test_equal_topologies_are_equal_and_hash_alike():
     one, two = topology(), topology()
-    assert one == two and hash(one) == hash(two)
+    assert one == two and hash(one) == hash(two) and repr(one) == repr(two)
+    assert repr(one).startswith("Topology('robot', n = 2, ")
 
 
 @pytest.mark.parametrize(
@@ -191,7 +200,8 @@ def test_equal_topologies_are_equal_and_hash_alike():
     ],
 )
 def test_topologies_that_differ_anywhere_are_unequal(change):
-    assert topology() != topology(**change)
+    one, other = topology(), topology(**change)
+    assert one != other and repr(one) != repr(other)
 
 
 def test_a_topology_is_not_equal_to_anything_else():
@@ -281,6 +291,31 @@ def test_a_leaf_of_the_wrong_length_is_an_error_that_names_it(name, shape, expec
     model = eqx.tree_at(lambda m: getattr(m, name), gripper(), jnp.ones(shape))
     with pytest.raises(ValueError, match=f"leaf {name} .* shape {expected}"):
         arguments(model)
+
+
+@pytest.mark.parametrize(
+    "name, value, expected",
+    [
+        ("q", [0.0] * 4, "q is a list, expected an array: pass jnp.array of it"),
+        ("tau", (), "tau is a tuple, expected an array"),
+        ("base", {"v": (0, 0, 1.0)}, r"base\['v'\] is a tuple, expected an array"),
+    ],
+)
+def test_numbers_in_a_list_are_no_array(name, value, expected):
+    with pytest.raises(ValueError, match=expected):
+        arguments(gripper(), **{name: value})
+
+
+@pytest.mark.parametrize("item", [0.7, True, 4])
+def test_a_coordinate_is_a_name_or_an_index(item, without_type_checker):
+    with pytest.raises(ValueError, match=f"actuated has {item}, expected .* 0 to 3"):
+        chosen_coordinates(gripper(), "actuated", [item])
+
+
+def test_plans_of_the_same_loops_are_equal():
+    make, tree = loop_plan.__wrapped__, gripper().topology  # as two threads would
+    one, same, other = (make(tree, ((0, 2, rows),)) for rows in (3, 3, 2))
+    assert one == same and hash(one) == hash(same) and one != other
 
 
 def test_a_model_of_mixed_types_is_used_in_the_wider_one():

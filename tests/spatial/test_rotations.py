@@ -286,6 +286,16 @@ def test_cosine_and_sine_are_right_to_the_last_place(dtype, atol, largest, rng):
     )
 
 
+@pytest.mark.parametrize("dtype", [jnp.float16, jnp.bfloat16])
+def test_cosine_and_sine_of_short_numbers(dtype):
+    angle = jnp.linspace(-3, 3, 201).astype(dtype)
+    exact, last_place = angle.astype(jnp.float64), float(jnp.finfo(dtype).eps)
+    for found, expected in zip(cos_sin(angle), (jnp.cos, jnp.sin), strict=True):
+        assert found.dtype == dtype
+        error = found.astype(jnp.float64) - expected(exact)
+        assert jnp.abs(error).max() < last_place
+
+
 def test_cosine_and_sine_of_multiples_of_a_quarter_turn_and_of_large_angles():
     quarters = jnp.asarray(np.arange(-8, 9) * (np.pi / 2))
     c, s = cos_sin(quarters)

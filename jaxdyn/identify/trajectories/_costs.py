@@ -31,8 +31,8 @@ class Cost(eqx.Module):
     def __add__(self, other: CostFunction) -> "Sum":
         return Sum((self, other))
 
-    def __radd__(self, other: CostFunction) -> "Sum":
-        return Sum((other, self))
+    def __radd__(self, other: Any) -> "Cost":
+        return self if other == 0 else Sum((other, self))  # `sum` begins with 0
 
 
 class Sum(Cost):
@@ -143,8 +143,14 @@ def track(
     if callable(path):
         if ts is None:
             raise ValueError("ts is None, expected the times at which to follow path.")
+        if qd is not None:
+            raise ValueError("qd is given beside a motion, expected None: it has rates")
         motion = jax.vmap(path)(jnp.asarray(ts, model.dtype))
         path, qd = motion.q, motion.qd
+    elif ts is not None:
+        raise ValueError(
+            "ts is given beside rows of q, expected None: there is one for each time."
+        )
     rows = jnp.asarray(path)
     times = len(rows) if rows.ndim else 1
     rows = _rows(model, "path", rows, (times, model.nq))

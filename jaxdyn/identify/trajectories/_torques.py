@@ -122,7 +122,7 @@ def optimize_torques(
     """
     model, q0, qd0, taus = arguments(model, q0=q0, qd0=qd0, taus=taus0)
     check_steps(steps=steps)
-    _check_segments(model, segments, len(taus))
+    _check_segments(model, segments, len(taus), states0)
     options: dict[str, Any]
     options = dict(gradient_tolerance=gradient_tolerance, cost_tolerance=cost_tolerance)
     if defect_tolerance is None:
@@ -193,7 +193,7 @@ def _nodes(
     return nodes[0].astype(q.dtype), nodes[1].astype(q.dtype)
 
 
-def _check_segments(model: Model, segments: int, steps: int) -> None:
+def _check_segments(model: Model, segments: int, steps: int, states0: Any) -> None:
     if segments < 1 or steps % segments:
         raise ValueError(
             f"segments is {segments} for {steps} steps, expected a number that divides "
@@ -203,4 +203,9 @@ def _check_segments(model: Model, segments: int, steps: int) -> None:
         raise ValueError(
             f"segments is {segments} for model {model.name!r} with loops, expected 1: "
             "states between segments would open them."
+        )
+    if segments == 1 and states0 is not None:
+        raise ValueError(
+            "states0 is given for segments = 1, expected None: a motion in one piece "
+            "has no states between segments."
         )
