@@ -25,6 +25,7 @@ from jaxdyn.cli import main
 from jaxdyn.io import Figure, Log, Report, Table
 
 LENGTH = 0.05  # of a cylinder, m
+UNITS = {"stiffness": "N m/rad", "damping": "N m s/rad"}
 STEPS = diffrax.PIDController(rtol=1e-6, atol=1e-8)  # far below the camera's noise
 
 
@@ -119,14 +120,26 @@ def tip_paths(config: Config, log: Log) -> np.ndarray:
     return moved(config, rope(config, *config.start), jnp.asarray(log.ts))[1]
 
 
+def known(fit: identify.Fit, stiffness: float, damping: float) -> np.ndarray:
+    """These values in the order of the fit."""
+    values = {"stiffness": stiffness, "damping": damping}
+    return np.array([values[what] for what in kinds(fit)])
+
+
+def kinds(fit: identify.Fit) -> list[str]:
+    """What each value of the fit is: "stiffness" or "damping"."""
+    return [name.rpartition(".")[2].partition("[")[0] for name in fit.names]
+
+
 def found_table(config: Config, fits: list[identify.Fit]) -> Table:
     """Start, truth, and what the first fit found."""
-    names = ("damping (N m s/rad)", "stiffness (N m/rad)")
-    true, first = (config.damping, config.stiffness), fits[0]
+    first = fits[0]
+    start = known(first, *config.start)
+    true = known(first, config.stiffness, config.damping)
     rows = [
-        [names[k], config.start[1 - k], true[k], float(first.values[k]), first.std[k]]
-        + list(first.interval()[k])
-        for k in range(2)
+        [f"{what} ({UNITS[what]})", start[k], true[k], float(first.values[k])]
+        + [first.std[k], *first.interval()[k]]
+        for k, what in enumerate(kinds(first))
     ]
     head = ["", "start", "true", "found", "std", "95 % from", "to"]
     return Table(f"Found in {len(first.losses)} steps", head, rows)
@@ -134,19 +147,14 @@ def found_table(config: Config, fits: list[identify.Fit]) -> Table:
 
 def coverage_table(config: Config, fits: list[identify.Fit]) -> Table:
     """How often intervals hold the truth, and how well their width is known."""
-    truth = np.array([config.damping, config.stiffness])
-    values = np.array([x.values for x in fits])
+    true = known(fits[0], config.stiffness, config.damping)
     ends = np.array([x.interval().T for x in fits])
-    holds = (ends[:, 0] < truth) & (truth < ends[:, 1])
+    holds = (ends[:, 0] < true) & (true < ends[:, 1])
+    spread = np.std([x.values for x in fits], axis=0, ddof=1)
+    std = np.mean([x.std for x in fits], axis=0)
     rows = [
-        [name, f"{holds[:, k].sum()} of {len(fits)}", values[:, k].std(ddof=1), std]
-        for k, (name, std) in enumerate(
-            zip(
-                ("damping", "stiffness"),
-                np.mean([x.std for x in fits], axis=0),
-                strict=True,
-            )
-        )
+        [what, f"{holds[:, k].sum()} of {len(fits)}", spread[k], std[k]]
+        for k, what in enumerate(kinds(fits[0]))
     ]
     head = ["", "95 % intervals with the truth", "spread of the fits", "mean std"]
     return Table("Repeated with other noise", head, rows)

@@ -212,8 +212,8 @@ def _two_link_verdicts(
             "[Mata] section 6",
             "errors of Gibbs-Appell are a little larger than those of articulated "
             "bodies",
-            "reproduced" if worse < 10 else "not reproducible",
-            f"{worse:.0f} times larger in the mean, as with every method that forms "
+            "reproduced" if 1 <= worse < 10 else "not reproducible",
+            f"{worse:.2g} times as large in the mean, as with every method that forms "
             "the matrix.",
         ),
     ]

@@ -22,6 +22,15 @@ def check_control(control: Any, model: Model) -> None:
         )
 
 
+def check_method(method: str, model: Model) -> None:
+    """Raise a `ValueError` for a method that is not for mechanisms with loops."""
+    if model.loops and method != "denoc":
+        raise ValueError(
+            f"solver.method is {method!r}, but robot {model.name!r} has loops: "
+            "expected 'denoc'."
+        )
+
+
 def closed_start(model: Model, q: Any, qd: Any) -> tuple[Any, Any]:
     """The state near the settings that closes all loops.
 

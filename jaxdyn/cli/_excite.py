@@ -122,7 +122,7 @@ def _designed(config: Excitation, model: Model, options: dict[str, Any]) -> Any:
 def _sampled(model: Model, motion: Any, config: Excitation) -> Log:
     """The motion as often as a controller wants it, with the forces of the robot."""
     count = round(config.duration * config.rate) + 1
-    ts = np.linspace(0, config.duration, max(count, 2))
+    ts = np.linspace(0, config.duration, count)
     at, tau = _states(model, motion, jnp.asarray(ts))
     return Log(ts, *(np.asarray(x) for x in (at.q, at.qd, at.qdd, tau)))
 

@@ -4,14 +4,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from jaxdyn.cli._settings import Robot
-from jaxdyn.io import NOT_NEGATIVE, POSITIVE, Check
+from jaxdyn.cli._settings import SOME, Robot, positive, positive_each
+from jaxdyn.io import NOT_NEGATIVE, Check
 
 _SHARE = Check("a share from 0 to below 1", lambda x: 0 <= x < 1)
-_SOME = Check("one or more", lambda x: len(x) > 0 if isinstance(x, list) else True)
-_STD = Check(
-    "numbers above 0", lambda x: all(k > 0 for k in (x if isinstance(x, list) else [x]))
-)
 Optimizer = Literal[  # those of optax that need a learning rate and nothing else
     "adabelief",
     "adagrad",
@@ -27,10 +23,6 @@ Optimizer = Literal[  # those of optax that need a learning rate and nothing els
     "sgd",
     "yogi",
 ]
-
-
-def _positive(**default: Any) -> Any:
-    return field(**default, metadata={"check": POSITIVE})
 
 
 def _not_negative(**default: Any) -> Any:
@@ -51,11 +43,11 @@ class LogFile:
 class Filter:
     """The low-pass of positions, and of forces if wanted; see `filtered`."""
 
-    cutoff: float = _positive()
-    order: int = _positive(default=4)
-    decimate: int = _positive(default=1)
+    cutoff: float = positive()
+    order: int = positive(default=4)
+    decimate: int = positive(default=1)
     trim: float | None = _not_negative(default=None)
-    rate: float | None = _positive(default=None)
+    rate: float | None = positive(default=None)
     forces: bool = False
 
 
@@ -63,7 +55,7 @@ class Filter:
 class Parameters:
     """What is fitted, by name; see `jaxdyn.identify.choose`."""
 
-    fit: list[str] = field(metadata={"check": _SOME})
+    fit: list[str] = field(metadata={"check": SOME})
     without: list[str] = field(default_factory=list)
     tied: list[list[str]] = field(default_factory=list)
     mirrored: list[tuple[str, str, str]] = field(default_factory=list)
@@ -77,7 +69,7 @@ class GaussianPrior:
 
     kind: Literal["gaussian"]
     pattern: str
-    std: float = _positive()
+    std: float = positive()
     mean: float | None = None
     relative: bool = False
 
@@ -88,7 +80,7 @@ class GeodesicPrior:
 
     kind: Literal["geodesic"]
     pattern: str = "*.inertial"
-    std: float = _positive(default=1.0)
+    std: float = positive(default=1.0)
 
 
 @dataclass(frozen=True)
@@ -105,9 +97,9 @@ class LevenbergMarquardt:
     """Damped Gauss-Newton steps; the model stays physically possible."""
 
     kind: Literal["levenberg_marquardt"] = "levenberg_marquardt"
-    steps: int = _positive(default=200)
-    tolerance: float | None = _positive(default=None)
-    every: int = _positive(default=10)
+    steps: int = positive(default=200)
+    tolerance: float | None = positive(default=None)
+    every: int = positive(default=10)
 
 
 @dataclass(frozen=True)
@@ -116,11 +108,11 @@ class Descent:
 
     kind: Literal["optax"]
     name: Optimizer = "adam"
-    steps: int = _positive(default=1000)
-    learning_rate: float = _positive(default=1e-2)
-    batch: int | None = _positive(default=None)
-    patience: int | None = _positive(default=None)
-    every: int = _positive(default=50)
+    steps: int = positive(default=1000)
+    learning_rate: float = positive(default=1e-2)
+    batch: int | None = positive(default=None)
+    patience: int | None = positive(default=None)
+    every: int = positive(default=50)
 
 
 @dataclass(frozen=True)
@@ -128,7 +120,7 @@ class Torque:
     """Joint forces of the model less those that were measured."""
 
     kind: Literal["torque"] = "torque"
-    std: float | list[float] = field(default=1.0, metadata={"check": _STD})
+    std: float | list[float] = positive_each(default=1.0)
 
 
 @dataclass(frozen=True)
@@ -136,7 +128,7 @@ class Acceleration:
     """Accelerations of the model less those that were measured."""
 
     kind: Literal["acceleration"]
-    std: float | list[float] = field(default=1.0, metadata={"check": _STD})
+    std: float | list[float] = positive_each(default=1.0)
 
 
 @dataclass(frozen=True)
@@ -144,10 +136,10 @@ class Motion:
     """Positions of the simulated model less those that were measured."""
 
     kind: Literal["trajectory"]
-    std: float | list[float] = field(default=1.0, metadata={"check": _STD})
-    length: int | None = _positive(default=None)
+    std: float | list[float] = positive_each(default=1.0)
+    length: int | None = positive(default=None)
     free_start: bool = False
-    continuity: float | None = _positive(default=None)
+    continuity: float | None = positive(default=None)
 
 
 @dataclass(frozen=True)
@@ -163,7 +155,7 @@ class Identification:
     """All settings of an identification."""
 
     robot: str | Robot
-    log: LogFile | list[LogFile] = field(metadata={"check": _SOME})
+    log: LogFile | list[LogFile] = field(metadata={"check": SOME})
     parameters: Parameters
     filter: Filter | None = None
     prior: list[GaussianPrior | GeodesicPrior] = field(default_factory=list)

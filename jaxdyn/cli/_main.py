@@ -95,7 +95,6 @@ written to results/NAME/, NAME being that of the file (or to -o FOLDER):
                     the forces JOINT.tau of the nominal robot
   trajectory.npz    the same as arrays, for jaxdyn view
   deviations.csv    how sure each combination of parameters will be
-  simulate.toml     settings with which jaxdyn simulate follows the motion
   report.html, summary.json, *.png, animation.html
 
 example:

@@ -1,5 +1,6 @@
 """From settings to a simulation that is ready to run."""
 
+import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ import optimistix
 import jaxdyn.motion as motions
 from jaxdyn.algorithms import forward_kinematics, frame_poses, neutral
 from jaxdyn.cli import _settings as settings
-from jaxdyn.cli._closed import check_control, closed_start
+from jaxdyn.cli._closed import check_control, check_method, closed_start
 from jaxdyn.cli._robots import load, radian_rates, radians
 from jaxdyn.io import load_log
 from jaxdyn.model import Model
@@ -47,6 +48,7 @@ def prepare(config: settings.Simulation, folder: Path) -> Problem:
     numbers = _Numbers(robot_model(config.robot, folder, config.dtype), config.degrees)
     model = numbers.model
     check_control(config.control, model)
+    check_method(config.solver.method, model)
     motion = _motion(config, numbers)
     q0, qd0 = _start(config.start, numbers, motion)
     ts = _times(config.time, model, motion)
@@ -142,11 +144,11 @@ def _recorded(at: settings.Recorded, model: Model) -> Any:
     """The motion of a log, at rest at its ends unless the log has rates there."""
     log = load_log(at.file, model, ignore="*", degrees=at.degrees)
     rows = np.append(np.arange(0, len(log.ts) - 1, at.every), len(log.ts) - 1)
-    ends = {}
+    given = {"times": (log.ts - log.ts[0])[rows], "qs": log.q[rows]}
     if log.qd is not None:
-        ends = {"qd0": log.qd[0], "qd1": log.qd[-1]}
-    ts, q = (jnp.asarray(x[rows], model.dtype) for x in (log.ts - log.ts[0], log.q))
-    return motions.spline(model, ts, q, **{k: jnp.asarray(x) for k, x in ends.items()})
+        given |= {"qd0": log.qd[0], "qd1": log.qd[-1]}
+    arrays = {name: jnp.asarray(x, model.dtype) for name, x in given.items()}
+    return motions.spline(model, **arrays)
 
 
 def _line(at: settings.StraightLine, model: Model, q0: Any) -> Any:
@@ -252,6 +254,10 @@ def _wrenches(given: list[settings.External], model: Model) -> Any:
 
 def _solver(given: settings.Solver, ts: Any) -> dict[str, Any]:
     solver = getattr(diffrax, given.name)()
+    if given.step is not None and isinstance(solver, diffrax.AbstractImplicitSolver):
+        usual = adaptive_steps(ts)
+        roots = diffrax.VeryChord(float(usual.rtol), float(usual.atol))
+        solver = dataclasses.replace(solver, root_finder=roots)
     options = dict(method=given.method, solver=solver, max_steps=given.max_steps)
     if given.step is not None:
         if float(ts[-1]) / given.step > given.max_steps:
@@ -276,4 +282,5 @@ def _limits(model: Model, q0: Any) -> Any:
             f"{model.upper[k]:.6g}, the limits of the joint."
         )
     tolerance = 1e-8 if model.dtype == np.float64 else 1e-5
-    return joint_limit_event(model, root_finder=optimistix.Newton(tolerance, tolerance))
+    find = optimistix.Bisection(tolerance, tolerance, flip=True)
+    return joint_limit_event(model, root_finder=find)

@@ -19,7 +19,7 @@ KNOWN = [name for name in vars(robots) if not name.startswith("_")]
 _SIZED = {"chain": {"n": 7}, "random_tree": {"seed": 1}}
 
 
-def load(robot: str, folder: Path = Path(), **options: Any) -> Model:
+def load(robot: str, folder: Path = Path(), /, **options: Any) -> Model:
     """The robot with this name, or the one in this file.
 
     Args:
@@ -62,7 +62,12 @@ def is_robot(text: str) -> bool:
 
 
 def _load_json(path: Path, *, check_inertia: bool = True, dtype: Any = None) -> Model:
-    data = json.loads(path.read_text(encoding="utf-8"))
+    try:
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except json.JSONDecodeError as error:
+        raise ValueError(
+            f"{path}, line {error.lineno}: {error.msg}: expected a robot in JSON."
+        ) from None
     return from_dict(data, check_inertia=check_inertia, dtype=dtype)
 
 

@@ -30,11 +30,21 @@ Scheme = Literal[  # those of diffrax for one ordinary differential equation
     "ReversibleHeun",
     "Tsit5",
 ]
-_SEVERAL = Check("a whole number from 2 on", lambda x: x >= 2)
+SEVERAL = Check("a whole number from 2 on", lambda x: x >= 2)
+SOME = Check("one or more", lambda x: len(x) > 0 if isinstance(x, list) else True)
+_POSITIVE_EACH = Check(
+    "numbers above 0", lambda x: all(k > 0 for k in (x if isinstance(x, list) else [x]))
+)
 
 
-def _positive(**default: Any) -> Any:
+def positive(**default: Any) -> Any:
+    """A field for a number above 0."""
     return field(**default, metadata={"check": POSITIVE})
+
+
+def positive_each(**default: Any) -> Any:
+    """A field for one number above 0, or a list of them."""
+    return field(**default, metadata={"check": _POSITIVE_EACH})
 
 
 @dataclass(frozen=True)
@@ -57,9 +67,9 @@ class Start:
 class Time:
     """From 0 to `end`, by default the end of the motion; rows by number or distance."""
 
-    end: float | None = _positive(default=None)
-    samples: int | None = field(default=None, metadata={"check": _SEVERAL})
-    dt: float | None = _positive(default=None)
+    end: float | None = positive(default=None)
+    samples: int | None = field(default=None, metadata={"check": SEVERAL})
+    dt: float | None = positive(default=None)
 
     def __post_init__(self) -> None:
         if self.samples is not None and self.dt is not None:
@@ -72,7 +82,7 @@ class Cycloidal:
 
     kind: Literal["cycloidal"]
     q1: list[float]
-    duration: float = _positive()
+    duration: float = positive()
     q0: list[float] | None = None
 
 
@@ -82,7 +92,7 @@ class Polynomial:
 
     kind: Literal["polynomial"]
     q1: list[float]
-    duration: float = _positive()
+    duration: float = positive()
     q0: list[float] | None = None
     qd0: list[float] | None = None
     qd1: list[float] | None = None
@@ -110,7 +120,7 @@ class Recorded:
 
     kind: Literal["log"]
     file: Path
-    every: int = _positive(default=1)
+    every: int = positive(default=1)
     degrees: bool = False
 
 
@@ -124,7 +134,7 @@ class StraightLine:
     kind: Literal["straight_line"]
     frame: str
     end: Point
-    duration: float = _positive()
+    duration: float = positive()
     start: Point | None = None
     attitude: Literal["start", "free"] | tuple[Point, Point, Point] = "start"
     law: Literal["cycloidal", "quintic", "constant_speed"] = "cycloidal"
@@ -218,10 +228,10 @@ class Solver:
 
     method: Method = "denoc"
     name: Scheme = "Dopri5"
-    rtol: float | None = _positive(default=None)
-    atol: float | None = _positive(default=None)
-    step: float | None = _positive(default=None)
-    max_steps: int = _positive(default=100_000)
+    rtol: float | None = positive(default=None)
+    atol: float | None = positive(default=None)
+    step: float | None = positive(default=None)
+    max_steps: int = positive(default=100_000)
 
     def __post_init__(self) -> None:
         if self.step is not None and not (self.rtol is self.atol is None):
@@ -237,7 +247,7 @@ class Output:
 
     plots: bool = True
     animation: bool = True
-    fps: float = _positive(default=60.0)
+    fps: float = positive(default=60.0)
 
 
 @dataclass(frozen=True)

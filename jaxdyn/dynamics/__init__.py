@@ -20,6 +20,7 @@ from jaxdyn.dynamics._loop_torques import LoopTorques as LoopTorques
 from jaxdyn.dynamics._loop_torques import (
     constrained_inverse_dynamics as constrained_inverse_dynamics,
 )
+from jaxdyn.dynamics._loops import SOLVERS as SOLVERS
 from jaxdyn.dynamics._loops import Baumgarte as Baumgarte
 from jaxdyn.dynamics._loops import LoopCondition as LoopCondition
 from jaxdyn.dynamics._loops import constrained_dynamics as constrained_dynamics

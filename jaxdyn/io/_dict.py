@@ -5,7 +5,14 @@ from typing import Any
 
 import numpy as np
 
-from jaxdyn.model import FRICTION_SPEED, Inertial, Loop, Model, ModelBuilder
+from jaxdyn.model import (
+    FRICTION_SPEED,
+    Inertial,
+    Loop,
+    Model,
+    ModelBuilder,
+    arguments,
+)
 
 _MODEL_KEYS = {"name", "gravity", "nq", "nv", "bodies", "base", "frames", "loops"}
 _NOTES = {"dh", "tool_frame", "sequence", "units", "independent", "actuated"}
@@ -70,7 +77,12 @@ def from_dict(
 
 
 def to_dict(model: Model) -> dict[str, Any]:
-    """The model as a dictionary of plain numbers, read back by `from_dict`."""
+    """The model as a dictionary of plain numbers, read back by `from_dict`.
+
+    Raises:
+        ValueError: a leaf has the wrong shape, as in a batch of models.
+    """
+    (model,) = arguments(model)
     leaves = {
         field.name: np.asarray(getattr(model, field.name), float)
         for field in dataclasses.fields(model)

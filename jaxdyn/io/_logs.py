@@ -18,7 +18,10 @@ from jaxdyn.model import Model
 
 _ARRAYS = ("ts", "q", "qd", "qdd", "tau")
 # what `save_trajectory` writes beside them, and a log has no use for
-_QUIET = {"model", "dtype", "kinetic_energy", "potential_energy", "q_wanted"}
+_QUIET = {
+    *("model", "dtype", "kinetic_energy", "potential_energy"),
+    *("q_wanted", "loop_forces"),
+}
 
 
 class Log(eqx.Module):
@@ -81,7 +84,8 @@ def load_log(
     `JOINT.q`, `JOINT.qd`, `JOINT.qdd` and `JOINT.tau`, with `[0]`, `[1]`, ... for a
     joint with several coordinates; in any order, parted by commas, semicolons or tabs.
     Time and all positions are needed; rates, accelerations and forces may each be left
-    out as a whole. Empty lines and those that start with # are skipped.
+    out as a whole. Empty lines and those that start with # are skipped; without other
+    names, the last one with # before the numbers has them.
 
     An NPZ file has one array for each of these names, or the arrays ts, q and, where
     known, qd, qdd and tau, as the `trajectory.npz` of `jaxdyn simulate` does.
@@ -202,6 +206,11 @@ def _stacked(
     place: Place, model: Model, named: dict[str, np.ndarray], ignored: set[str]
 ) -> dict[str, np.ndarray]:
     """The arrays that the columns make."""
+    if not model.nq:
+        raise ValueError(
+            f"{place.name}: robot {model.name!r} has no joint that moves, expected one "
+            "at least."
+        )
     wanted = {array: column_names(model, array) for array in _ARRAYS}
     known = [name for names in wanted.values() for name in names]
     others = [name for name in named if name not in known]

@@ -125,7 +125,10 @@ def load_trajectory(path: str | os.PathLike[str]) -> tuple[Model, dict[str, Any]
             f"there is no {file}: expected a folder that `jaxdyn simulate` has "
             "written, or the trajectory.npz in it."
         ) from None
-    except (ValueError, KeyError, OSError, EOFError, zipfile.BadZipFile) as error:
+    except (
+        *(ValueError, TypeError, KeyError),
+        *(OSError, EOFError, zipfile.BadZipFile),
+    ) as error:
         raise ValueError(f"{file} does not hold a trajectory: {error}.") from None
     known = jax.dtypes.canonicalize_dtype(
         dtype.item()

@@ -25,7 +25,8 @@ def read_csv(file: Path, place: Place) -> tuple[dict[str, np.ndarray], Place]:
     """The columns of a CSV file by name, as numbers or, where they are none, as text.
 
     Commas, semicolons or tabs part them: that which is most frequent in the first line.
-    Empty lines and those that start with # are skipped; before the names # is allowed.
+    Empty lines and those that start with # are skipped. If the first other line is one
+    of numbers, the last one with # before it has the names, as `numpy.savetxt` writes.
 
     Raises:
         ValueError: it is empty or not text, a name is there twice, or a line has too
@@ -35,19 +36,24 @@ def read_csv(file: Path, place: Place) -> tuple[dict[str, np.ndarray], Place]:
         lines = file.read_text(encoding="utf-8-sig").splitlines()
     except UnicodeDecodeError:
         raise ValueError(f"{place.name} is not text in UTF-8.") from None
-    start = next((k for k, line in enumerate(lines) if line.strip(" #")), None)
-    if start is None:
+    skipped = [not line.strip() or line.lstrip().startswith("#") for line in lines]
+    start = skipped.index(False) if False in skipped else len(lines)
+    marked = [line.lstrip("# ") for line in lines[:start] if line.strip(" #")]
+    if marked and all(map(_is_numbers, lines[start : start + 1])):
+        head = marked[-1]
+    elif start < len(lines):
+        head, start = lines[start], start + 1
+    else:
         raise ValueError(f"{place.name} is empty, expected names in its first line.")
-    head = lines[start].lstrip("# ")
-    mark = max(",;\t", key=head.count)
+    mark = _mark(head)
     names = _cells(head, mark)
     for name in names:
         if names.count(name) > 1:
             raise ValueError(f"{place.name}: the column {name!r} is there twice.")
     rows = {
         k: _cells(line, mark)
-        for k, line in enumerate(lines[start + 1 :], start + 2)
-        if line.strip() and not line.lstrip().startswith("#")
+        for k, line in enumerate(lines[start:], start + 1)
+        if not skipped[k - 1]
     }
     for k, row in rows.items():
         if len(row) != len(names):
@@ -76,14 +82,24 @@ def floats(place: Place, name: str, values: Any) -> np.ndarray:
     """
     array = np.asarray(values)
     if array.dtype.kind == "U" and array.ndim == 1:
-        bad = next(k for k, x in enumerate(array) if _column([x]).dtype.kind == "U")
-        text = str(array[bad])
-        raise ValueError(f"{place.row(bad)}: {name} is {text!r}, expected a number.")
+        for k, text in enumerate(array.tolist()):
+            if _column([text]).dtype.kind == "U":
+                raise ValueError(
+                    f"{place.row(k)}: {name} is {text!r}, expected a number."
+                )
     if array.dtype.kind not in "iuf":
         raise ValueError(
             f"{place.name}: {name} is of type {array.dtype}, expected numbers."
         )
     return array.astype(float) if array.dtype.kind in "iu" else array
+
+
+def _mark(line: str) -> str:
+    return max(",;\t", key=line.count)
+
+
+def _is_numbers(line: str) -> bool:
+    return _column(_cells(line, _mark(line))).dtype.kind == "f"
 
 
 def _cells(line: str, mark: str) -> list[str]:

@@ -1,7 +1,6 @@
 """Configurations in which the loops of a mechanism are closed."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -14,6 +13,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxdyn.algorithms import (
+    alone,
     forward_kinematics,
     integrate,
     loop_jacobian,
@@ -101,7 +101,7 @@ def loop_errors(model: Model, q: Float[Array, " nq"]) -> Float[Array, "loops 2"]
     return jnp.stack([jnp.sqrt((linear**2).sum(axis=-1)), angle], axis=-1)
 
 
-@partial(jax.jit, static_argnames=("held", "limits", "max_steps"), inline=True)
+@alone("held", "limits", "max_steps")
 def _solve(
     model: Model,
     q_guess: Any,
@@ -124,12 +124,17 @@ def _solve(
     q = integrate(model, jnp.where(still_q, q_guess, fixed[1]), d)
     if limits:
         q = jnp.where(still_q, q, within(model, q))
-    error = loop_errors(model, q)
-    converged = (error <= tolerance).all()
     if free.size and model.loops:
-        q = jnp.where(converged, _newton(model, q, free), q)
-        error = loop_errors(model, q)
-    return Assembly(q, error, converged, steps)
+        error, refined = loop_errors(model, q), _newton(model, q, free)
+        is_better = loop_errors(model, refined).max() <= error.max()
+        if limits:
+            is_better &= (still_q | (refined == within(model, refined))).all()
+        # the derivatives are Newton's also where the value is not
+        follows = refined - lax.stop_gradient(refined)
+        closed = lax.stop_gradient(jnp.where(is_better, refined, q)) + follows
+        q = jnp.where((error <= tolerance).all(), closed, q)
+    error = loop_errors(model, q)
+    return Assembly(q, error, (error <= tolerance).all(), steps)
 
 
 def _step_to(

@@ -1,7 +1,6 @@
 """Laws for the joint forces: functions (t, q, qd) -> tau with parameters."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -9,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms import difference, integrate
+from jaxdyn.algorithms import alone, difference, integrate
 from jaxdyn.dynamics import bias_forces, inverse_dynamics
 from jaxdyn.model import Model, arguments
 from jaxdyn.motion._inputs import expect, inputs
@@ -158,7 +157,7 @@ def feedforward(model: Model, motion: Motion, *, saturate: bool = False) -> Feed
     return Feedforward(model, motion, saturate)
 
 
-@partial(jax.jit, inline=True)
+@alone()
 def _tracking(
     model: Model, reference: JointMotion, kp: Any, kd: Any, q: Any, qd: Any
 ) -> Any:

@@ -11,7 +11,7 @@ import numpy as np
 import optimistix
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxdyn.algorithms import Poses, forward_kinematics, integrate
+from jaxdyn.algorithms import Poses, alone, forward_kinematics, integrate
 from jaxdyn.model import Model
 from jaxdyn.motion._inputs import check_rotation, inputs, positive, reach
 
@@ -189,7 +189,7 @@ def _frames(model: Model, frame: Any) -> tuple[tuple[Frame, ...], tuple[int, ...
     return (check_frame(model, frame),), ()
 
 
-@partial(jax.jit, static_argnames=("limits", "max_steps"), inline=True)
+@alone("limits", "max_steps")
 def _solve(
     model: Model, q0: Any, goal: Goal, tolerance: Any, limits: bool, max_steps: int
 ) -> IKSolution:

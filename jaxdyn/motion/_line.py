@@ -1,13 +1,12 @@
 """How the joints follow a straight path of a frame."""
 
-from functools import partial
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from jaxdyn.algorithms import difference, integrate, jacobian
+from jaxdyn.algorithms import alone, difference, integrate, jacobian
 from jaxdyn.model import Model
 from jaxdyn.motion._inverse_kinematics import Frame, Goal, frame_pose, within
 from jaxdyn.motion._motion import JointMotion, polynomial_value, quintic
@@ -88,7 +87,7 @@ def _guess(line: Line, nodes: Any, guesses: Any, s: Any) -> Any:
     return integrate(line.model, nodes[k], step)
 
 
-@partial(jax.jit, static_argnames="count", inline=True)
+@alone("count")
 def sampled(line: Line, first: Any, count: int) -> tuple[Any, ...]:
     """The path cut into segments, and whether it can be followed."""
     model, h = line.model, jnp.asarray(1 / count, first.dtype)

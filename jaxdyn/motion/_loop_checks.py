@@ -13,12 +13,13 @@ from jaxdyn.motion._inputs import inputs
 
 
 def check_loops(
-    model: Model, q: Float[Array, " nq"], *, tolerance: float = 1e-6
+    model: Model, q: Float[Array, " nq"], *, tolerance: float | None = None
 ) -> None:
     """Raise a `ValueError` for a loop that is open at `q`, or that stops all motion.
 
     Args:
-        tolerance: by how much a loop may be open, in metres and radians.
+        tolerance: by how much a loop may be open, in metres and radians; 1e-6 (float32:
+            1e-4) by default, as at the start of `simulate`.
 
     Raises:
         ValueError: a loop is open by more than the tolerance, a held axis points the
@@ -26,6 +27,8 @@ def check_loops(
             freedoms.
     """
     model, q = _concrete("check_loops", model, q)
+    if tolerance is None:
+        tolerance = 1e-6 if q.dtype == np.float64 else 1e-4
     names = row_names(model)
     residual = np.asarray(loop_residual(model, q)) if model.loops else np.zeros(0)
     for loop, (distance, angle) in zip(model.loops, _errors(model, q), strict=True):

@@ -1,7 +1,6 @@
 """What a reference motion returns, and the rates along any path of configurations."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -9,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms import difference, integrate
+from jaxdyn.algorithms import alone, difference, integrate
 from jaxdyn.model import Model
 from jaxdyn.motion._inputs import real
 from jaxdyn.spatial import Quaternion, Vec3
@@ -64,7 +63,7 @@ def follow(motion: Any, t: Time) -> JointMotion:
     return _follow(motion, time(motion, t))
 
 
-@partial(jax.jit, inline=True)
+@alone()
 def _follow(motion: Any, t: Float[Array, ""]) -> JointMotion:
     return resting(lambda t: along(motion.model, motion.path, t), t, motion.duration)
 

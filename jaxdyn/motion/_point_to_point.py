@@ -1,11 +1,10 @@
 """Motions from one configuration to another: cycloidal and polynomial."""
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms import difference, integrate
+from jaxdyn.algorithms import alone, difference, integrate
 from jaxdyn.model import Model
 from jaxdyn.motion._inputs import inputs, positive
 from jaxdyn.motion._motion import (
@@ -102,4 +101,4 @@ def cycloid(u: Float[Array, ""]) -> Float[Array, ""]:
     return u - jnp.sin(2 * jnp.pi * u) / (2 * jnp.pi)
 
 
-_quintic = jax.jit(quintic, inline=True)
+_quintic = alone()(quintic)

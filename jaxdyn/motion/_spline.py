@@ -1,6 +1,5 @@
 """Smooth motion through waypoints."""
 
-from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -11,7 +10,7 @@ from jax.core import Tracer
 from jax.lax.linalg import tridiagonal_solve
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms import difference, integrate
+from jaxdyn.algorithms import alone, difference, integrate
 from jaxdyn.model import Model
 from jaxdyn.motion._inputs import expect, inputs
 from jaxdyn.motion._motion import JointMotion, Time, follow
@@ -106,7 +105,7 @@ def _increasing(times: Any) -> Any:
     )
 
 
-@partial(jax.jit, inline=True)
+@alone()
 def _spline(model: Model, times: Any, qs: Any, ends: list) -> Spline:
     if not model.topology.quaternion_q.size:
         steps, values = None, qs - qs[:1]

@@ -1,7 +1,6 @@
 """Straight paths of a tool."""
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import equinox as eqx
@@ -9,6 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
+from jaxdyn.algorithms import alone
 from jaxdyn.model import Model
 from jaxdyn.motion._inputs import check_rotation, inputs, positive, reach
 from jaxdyn.motion._inverse_kinematics import Frame, check_frame, inverse_kinematics
@@ -123,7 +123,7 @@ def straight_line(
     )
 
 
-@partial(jax.jit, inline=True)
+@alone()
 def _at_time(motion: StraightLine, t: Any) -> JointMotion:
     line = motion.line
 

@@ -4,7 +4,6 @@ from collections.abc import Callable
 from typing import Any
 
 import diffrax
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -26,12 +25,10 @@ class Projected(diffrax.AbstractWrappedSolver):
     Attributes:
         solver: any of diffrax for one ordinary differential equation.
         project: function (y, args) of a state on or off the constraints.
-        scan_kind: of Runge-Kutta solvers, set by adjoints for forward mode.
     """
 
     solver: diffrax.AbstractSolver
     project: Callable[[Any, Any], Any]
-    scan_kind: str | None = None
 
     @property
     def term_structure(self) -> Any:
@@ -47,6 +44,16 @@ class Projected(diffrax.AbstractWrappedSolver):
     def term_compatible_contr_kwargs(self) -> Any:
         """As the solver's own."""
         return self.solver.term_compatible_contr_kwargs
+
+    @property
+    def scan_kind(self) -> Any:
+        """Of Runge-Kutta solvers; adjoints for forward mode set it."""
+        return self.solver.scan_kind  # type: ignore[attr-defined]
+
+    @property
+    def root_finder(self) -> Any:
+        """Of implicit solvers; its tolerances become those of the controller."""
+        return self.solver.root_finder  # type: ignore[attr-defined]
 
     def order(self, terms: Any) -> Any:
         """The order of the solver."""
@@ -76,7 +83,7 @@ class Projected(diffrax.AbstractWrappedSolver):
     ) -> Any:
         """A step of the solver, projected."""
         # as after a jump: slopes that the solver keeps are those before projection
-        y1, *others = self._inner().step(
+        y1, *others = self.solver.step(
             terms, t0, t1, y0, args, solver_state, made_jump=True
         )
         return self.project(y1, args), *others
@@ -84,17 +91,6 @@ class Projected(diffrax.AbstractWrappedSolver):
     def func(self, terms: Any, t0: Any, y0: Any, args: Any) -> Any:
         """The slope at a state."""
         return self.solver.func(terms, t0, y0, args)
-
-    def _inner(self) -> Any:
-        if self.scan_kind is None:
-            return self.solver
-        solver: Any = self.solver
-        kind = self.scan_kind
-        return eqx.tree_at(lambda s: s.scan_kind, solver, kind, is_leaf=_is_none)
-
-
-def _is_none(x: Any) -> bool:
-    return x is None
 
 
 def closed(
@@ -107,7 +103,7 @@ def closed(
 
 def check_drift(drift: Drift, model: Model) -> Drift:
     """What was given for the drift, its numbers as arrays; None without loops."""
-    if isinstance(drift, str) and drift != "projection":
+    if not (isinstance(drift, Baumgarte | None) or drift == "projection"):
         raise ValueError(
             f"drift is {drift!r}, expected 'projection', a jaxdyn.Baumgarte(frequency, "
             "damping), or None."

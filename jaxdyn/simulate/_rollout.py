@@ -11,6 +11,7 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms import (
+    alone,
     compiled,
     configuration_rate,
     integrate,
@@ -83,7 +84,7 @@ def rollout(
     return _pieces(model, q0, qd0, taus, dt, steps=steps, every=every)
 
 
-@partial(jax.jit, static_argnames=("steps", "every"), inline=True)
+@alone("steps", "every")
 def _pieces(
     model: Model,
     q0: Float[Array, " nq"],
@@ -205,7 +206,5 @@ def _explicit(advance: Callable) -> Callable:
 INTEGRATORS = {
     "semi_implicit_euler": _explicit(_semi_implicit_euler),
     "rk4": _explicit(_rk4),
-    "implicit_midpoint": jax.jit(
-        partial(_steps, jax.checkpoint(_implicit_midpoint)), inline=True
-    ),
+    "implicit_midpoint": alone()(partial(_steps, jax.checkpoint(_implicit_midpoint))),
 }

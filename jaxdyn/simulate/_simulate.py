@@ -11,6 +11,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms import kinetic_energy, loop_residual, potential_energy
+from jaxdyn.dynamics import SOLVERS
 from jaxdyn.model import Model, arguments
 from jaxdyn.simulate._drift import Drift, Projected, check_closed, check_drift
 from jaxdyn.simulate._equations import Equations
@@ -51,7 +52,7 @@ def simulate(
     state, the model, and the parameters of torque and f_ext.
 
     Args:
-        ts: increasing times.
+        ts: increasing times, also where they are rounded to the type of the model.
         torque: joint forces: a function (t, q, qd), such as an `eqx.Module` with
             parameters, samples for all times in `ts` (linear in between), a constant,
             or None for none.
@@ -80,12 +81,11 @@ def simulate(
             forward mode by an adjoint for reverse mode, a state that opens a loop.
         RuntimeError: too many steps, too short steps, a motion that is not finite.
     """
-    ts = jnp.asarray(ts)
-    _check_times(ts)
     model, q0, qd0 = arguments(model, q0=q0, qd0=qd0)
-    ts = ts.astype(q0.dtype)
+    ts = jnp.asarray(ts).astype(q0.dtype)
+    _check_times(ts)
     check_closed(model, q0, qd0)
-    _check_method(method, model)
+    _check_method(method, loop_method, model)
     solver = diffrax.Dopri5() if solver is None else solver
     if solver.term_structure is not diffrax.AbstractTerm:
         raise ValueError(
@@ -142,12 +142,9 @@ def _solve(
         return eqx.combine(jax.tree.unflatten(structure, arrays), static)
 
     if equations.is_projected:
-        solver = options["solver"]
         options = options | dict(
             solver=Projected(
-                solver,
-                project=lambda y, arrays: of(arrays).on_constraints(y),
-                scan_kind=getattr(solver, "scan_kind", None),
+                options["solver"], lambda y, arrays: of(arrays).on_constraints(y)
             )
         )
     # the state at an event is no row: then, and only then, it is saved apart
@@ -231,7 +228,11 @@ def _raise_failure(trajectory: Trajectory) -> Trajectory:
     return trajectory
 
 
-def _check_method(method: str, model: Model) -> None:
+def _check_method(method: str, loop_method: str, model: Model) -> None:
+    if loop_method not in SOLVERS:
+        raise ValueError(
+            f"loop_method is {loop_method!r}, expected one of: {', '.join(SOLVERS)}."
+        )
     if model.loops and method != "denoc":
         raise ValueError(
             f"method is {method!r} for model {model.name!r} with loops, expected "
@@ -255,8 +256,8 @@ def adaptive_steps(
     Steps that rounding would swallow are a failure, as where forces are not numbers.
     """
     is_double = ts.dtype == jnp.float64
-    rtol = rtol or (1e-8 if is_double else 1e-5)
-    atol = atol or (1e-10 if is_double else 1e-6)
+    rtol = (1e-8 if is_double else 1e-5) if rtol is None else rtol
+    atol = (1e-10 if is_double else 1e-6) if atol is None else atol
     shortest = jnp.abs(ts).max() * jnp.finfo(ts.dtype).eps
     return diffrax.PIDController(rtol, atol, dtmin=shortest, force_dtmin=False)
 
@@ -270,10 +271,15 @@ def _meter(given: diffrax.AbstractProgressMeter | bool) -> Any:
 def _check_times(ts: Any) -> None:
     if ts.ndim != 1 or len(ts) < 2:
         raise ValueError(f"ts has shape {ts.shape}, expected two times or more.")
-    if not isinstance(ts, Tracer):
-        steps = np.diff(np.asarray(ts, float))
-        if not (steps > 0).all():
-            k = int(np.argmin(steps > 0))
-            raise ValueError(
-                f"ts[{k + 1}] is {ts[k + 1]} after {ts[k]}, expected increasing times."
-            )
+    if isinstance(ts, Tracer):
+        return
+    wrong = np.flatnonzero(~np.isfinite(ts))
+    if wrong.size:
+        raise ValueError(f"ts[{wrong[0]}] is {ts[wrong[0]]}, expected a finite time.")
+    wrong = np.flatnonzero(~(np.diff(ts) > 0))
+    if wrong.size:
+        k = int(wrong[0])
+        raise ValueError(
+            f"ts[{k + 1}] is {ts[k + 1]} after {ts[k]}, expected increasing times in "
+            f"{ts.dtype}."
+        )

@@ -162,7 +162,7 @@ class Poser:
                 f"{entry.name} ({unit.unit(entry.kind)})",
                 min=float(low[k]),
                 max=float(high[k]),
-                step=float(high[k] - low[k]) / 1000.0,
+                step=float(high[k] - low[k]) / 1000.0 or 1.0,  # of a locked joint
                 initial_value=float(np.clip(0.0, low[k], high[k])),
             )
             slider.on_update(lambda event: self._follow())
@@ -258,11 +258,12 @@ def _ranges(model: Model) -> tuple[np.ndarray, np.ndarray]:
     size = float(offsets.max()) or 1.0
     low, high = np.zeros(model.nv), np.zeros(model.nv)
     for k, entry in enumerate(rates(model)):
-        low[k], high[k] = (-np.pi, np.pi) if entry.kind == "angle" else (-size, size)
+        half = np.pi if entry.kind == "angle" else size
+        low[k], high[k] = -half, half
         if JOINT_TYPES[model.joints[entry.body]].quaternion is not None:
             continue  # the limits are those of q, the sliders are tangents
         at = model.q_slice(entry.body).start + entry.part
-        limits = float(model.lower[at]), float(model.upper[at])
-        if np.isfinite(limits).all() and limits[0] < limits[1]:
-            low[k], high[k] = limits
+        lower, upper = float(model.lower[at]), float(model.upper[at])
+        low[k] = lower if np.isfinite(lower) else min(-half, upper - half)
+        high[k] = upper if np.isfinite(upper) else max(half, lower + half)
     return low, high

@@ -92,6 +92,9 @@ def scene(model: Model, moved: Motion) -> Scene:
         *_rails(model, moved, radius),
         *_ties(model, lines.ties, radius),
     ]
+    if not moving:  # bodies without mass on fixed joints
+        dot = ball(np.zeros(3), radius, _sides(model))
+        moving = [solid(*dot, i, i) for i in range(model.n)]
     bounds = _bounds(joined(moving), moved)
     floor = _floor(bounds, up, size) if np.any(model.gravity) else None
     whole = joined(moving + _base(model, moved, floor, up, radius))

@@ -168,7 +168,7 @@ def test_arguments_that_turn_out_to_be_useless_do_no_harm(function):
 CODE = """
 import jax, jax.numpy as jnp, jaxdyn as jd
 jax.config.update("jax_enable_x64", True)
-for model in (jd.robots.chain({n}), jd.robots.random_tree(1, 40)):
+for model in (jd.robots.chain({n}), jd.robots.random_tree(1, 8)):
     q, z = jd.neutral(model), jnp.zeros(model.nv)
     for states in (0, 100):
         def total(q):

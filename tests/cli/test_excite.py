@@ -76,6 +76,12 @@ def test_a_motion_is_shown_saved_and_viewed(excite, tmp_path, capsys):
     assert "Excitation of arm" in page and 'href="animation.html"' in page
     assert (folder / "animation.html").exists() and (folder / "positions.png").exists()
 
+    with pytest.raises(SystemExit):
+        main(["excite", "--help"])
+    listed = capsys.readouterr().out.partition("written to")[2].partition("example")[0]
+    files = re.findall(r"[a-z]+\.[a-z]+", listed)
+    assert len(files) == 6 and all((folder / name).exists() for name in files)
+
 
 def options(text, tmp_path):
     (tmp_path / "arm.json").write_text(json.dumps(jd.to_dict(arm())))
@@ -107,6 +113,8 @@ def test_limits_are_in_degrees_on_request(tmp_path):
             "velocity = -1",
             "limits.velocity is -1, expected numbers ab",
         ),
+        ("rate = 50", "rate = 50.3", "rate is 50.3, expected a whole number of steps"),
+        ("rate = 50", "rate = 0.1", "rate is 0.1, expected a whole number of steps"),
         (", upper = 90", "", "upper of j1.q is inf, expected a finite number"),
         ("lower =", "lowest =", "lowest is not known, .*did you mean limits.lower"),
         (

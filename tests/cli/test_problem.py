@@ -1,5 +1,7 @@
 import json
 
+import diffrax
+import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
@@ -58,6 +60,10 @@ def test_a_log_is_a_motion_from_time_zero(prepared, tmp_path):
         np.testing.assert_allclose(found.motion(ts[k] - 3).q, q[k], atol=1e-14)
     np.testing.assert_allclose(found.motion(1.0).qd, [np.cos(4), -np.sin(4)], atol=1e-4)
     np.testing.assert_allclose(found.qd0, log.qd[0], atol=1e-14)
+    single = prepared("dtype = 'float32'\n" + text)
+    arrays = jax.tree.leaves((single.q0, single.qd0, single.motion))
+    floats = {x.dtype for x in arrays if jnp.issubdtype(x.dtype, jnp.floating)}
+    assert floats == {np.dtype("float32")}
 
 
 SLIDERS = "robot = 'featherstone_2p'\n"
@@ -113,6 +119,40 @@ def test_types_solver_and_options_of_the_robot_are_passed_on(prepared):
     assert found.model.dtype == found.q0.dtype == found.ts.dtype == jnp.float32
     assert type(found.options["solver"]).__name__ == "Euler"
     assert found.options["dt0"] == 0.01 and found.options["method"] == "noc"
+
+
+def test_implicit_solvers_take_fixed_steps(prepared):
+    found = prepared("time.end = 1\nsolver = {name = 'Kvaerno3', step = 0.1}")
+    decay = diffrax.ODETerm(lambda t, y, args: -10 * y)
+    names = ("solver", "stepsize_controller", "dt0")
+    options = {name: found.options[name] for name in names}
+    end = diffrax.diffeqsolve(decay, t0=0.0, t1=1.0, y0=1.0, **options).ys
+    np.testing.assert_allclose(end, np.exp(-10), rtol=0.3)
+
+
+def test_methods_for_trees_are_not_for_loops(prepared):
+    with pytest.raises(
+        ValueError, match=r"solver\.method is 'articulated', but robot 'fourbar' has lo"
+    ):
+        prepared(
+            "time.end = 1\nsolver.method = 'articulated'",
+            robot="robot = 'four_bar'\n",
+        )
+
+
+@pytest.mark.parametrize("option", ["robot", "folder"])
+def test_options_that_a_robot_has_not_are_named(option, prepared):
+    with pytest.raises(ValueError, match=f"'chain' has no option '{option}', expected"):
+        prepared(
+            "time.end = 1",
+            robot=f"robot = {{name = 'chain', options = {{{option} = 'x'}}}}\n",
+        )
+
+
+def test_a_robot_that_is_no_json_is_named(prepared, tmp_path):
+    (tmp_path / "robot.json").write_text('{"bodies":\n [}')
+    with pytest.raises(ValueError, match=r"robot\.json, line 2: Expecting value: exp"):
+        prepared("time.end = 1", robot="robot = 'robot.json'\n")
 
 
 def test_degrees_are_for_rates_of_angles_only(prepared, tmp_path):

@@ -13,10 +13,10 @@ def measured(power=1, iterations=(10, 10)):
     times = {(x, m): np.full(3, 1e-6 * m**3) for x in METHODS for m in (50, 100)}
     for x in ("recursive", SEQUENTIAL):
         times |= {(x, m): np.full(3, 1e-5 * m**power) for m in (50, 100)}
-    orders = {x: loop_cost.order(times, x, 50) for x in METHODS}
     zero = np.zeros(3)
     pairs = zip((50, 100), iterations, strict=True)
     given = {m: ladder_programs.Start(zero, zero, k, 9.0, m) for m, k in pairs}
+    orders = loop_cost.orders(times, given, 50)
     apart = {(x, 50): (1e-14, 1e-14) for x in METHODS}
     return orders, times, given, apart
 
@@ -37,6 +37,8 @@ def test_findings_follow_the_slopes():
     ]
     findings = [v.finding for v in loop_cost.verdicts(*measured(4, (10, 20)))]
     assert findings[2:] == ["not reproducible"] * 3
+    fewer = loop_cost.verdicts(*measured(1, (40, 10)))  # but longer ones
+    assert fewer[3].finding == "not reproducible" and "slope 3.00 of" in fewer[3].ours
 
 
 def test_rates_of_joints_are_differences_of_rates_of_bars():

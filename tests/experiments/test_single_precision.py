@@ -57,6 +57,13 @@ def test_findings_follow_the_numbers(config):
     ]
 
 
+def test_smaller_is_not_a_little_larger(config):
+    smaller = swing(gibbs_appell=1e-5)
+    found = single_precision.verdicts(smaller, forward(1), config.two_link.published)
+    assert found[2].finding == "not reproducible"
+    assert "0.1 times as large" in found[2].ours
+
+
 def test_the_worst_state_counts_and_states_can_be_rounded(config):
     model = type("Double", (), {"dtype": jnp.dtype("float64")})()
     states = [{"q": [0.1], "qdd": [0.1]}, {"q": [0.1], "qdd": [0.2]}]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from jaxdyn import robots
-from jaxdyn.io import from_dict, to_dict
+from jaxdyn.io import from_dict, to_dict, to_urdf
 from jaxdyn.model import JOINT_TYPES, Inertial, ModelBuilder
 
 DATA = Path(__file__).parents[1] / "data"
@@ -235,6 +235,13 @@ LOOP = {"body_a": 0, "p_a": [0, 0, 0], "body_b": 1, "p_b": [0, 0, 0]}
 def test_from_dict_says_what_is_wrong(path, value, message):
     with pytest.raises(ValueError, match=message):
         from_dict(changed(path, value))
+
+
+@pytest.mark.parametrize("write", [to_dict, to_urdf])
+def test_a_batch_of_models_is_no_model(write):
+    batch = jax.tree.map(lambda x: jnp.stack([x, x]), robots.gripper())
+    with pytest.raises(ValueError, match=r"leaf .* has shape \(2, .* use jax.vmap for"):
+        write(batch)
 
 
 @pytest.mark.parametrize("seed", range(10))

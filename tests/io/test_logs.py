@@ -91,6 +91,19 @@ def test_names_may_stand_behind_a_mark(tmp_path):
     np.testing.assert_array_equal(load_log(path, arm()).q, table[:, 1:])
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# recorded on Monday\n" + GOOD,
+        "# recorded on Monday\n# t,j1.q,j2.q\n\n0,1,2\n0.1,3,4\n",
+        "#\n" + GOOD,
+    ],
+)
+def test_remarks_may_stand_before_the_names(text, tmp_path):
+    log = load_log(written(tmp_path, text), arm())
+    np.testing.assert_array_equal(log.q, [[1, 2], [3, 4]])
+
+
 def test_npz_may_have_named_columns(tmp_path):
     columns = {"t": [0, 1], "j1.q": [1.0, 2.0], "x": [3.0, 4.0]}
     np.savez(tmp_path / "a.npz", **columns)
@@ -108,7 +121,8 @@ def test_arrays_of_npz_are_renamed(tmp_path):
 def test_result_of_a_simulation_is_a_log(tmp_path, rng):
     model = arm()
     log = random_log(model, rng)
-    save_trajectory(tmp_path, model, log, q_wanted=log.q, kinetic_energy=log.ts)
+    more = dict(q_wanted=log.q, kinetic_energy=log.ts, loop_forces=log.tau)
+    save_trajectory(tmp_path, model, log, **more)
     assert_same(load_log(tmp_path / "trajectory.npz", model), log)
 
 
@@ -236,6 +250,10 @@ def test_wrong_names_of_columns_are_reported(options, message, tmp_path):
         ({"t": [0, 1], "j1.q": [1, 2, 3], "j2.q": [1, 2]}, r"j2.q has shape \(2,\)"),
         ({"t": [[0, 1]], "j1.q": [1, 2], "j2.q": [1, 2]}, r"t has shape \(1, 2\)"),
         (
+            {"t": ["0", "1"], "j1.q": [1, 2], "j2.q": [1, 2]},
+            "t is of type <U1, expected numbers",
+        ),
+        (
             dict(ts=[0, 1], q=[[1, 2], [3, np.nan]]),
             r"a.npz', row 1: j2.q is nan, expected a finite number",
         ),
@@ -245,6 +263,13 @@ def test_wrong_arrays_are_reported(arrays, message, tmp_path):
     np.savez(tmp_path / "a.npz", **arrays)
     with pytest.raises(ValueError, match=message):
         load_log(tmp_path / "a.npz", arm())
+
+
+def test_log_of_a_robot_that_does_not_move_is_reported(tmp_path):
+    b = jd.ModelBuilder("rock")
+    b.add_body("rock", joint="fixed", inertial=jd.Inertial.box(1.0, (1, 1, 1)))
+    with pytest.raises(ValueError, match="robot 'rock' has no joint that moves"):
+        load_log(written(tmp_path, "t\n0\n1\n"), b.build())
 
 
 def test_file_that_is_no_npz_is_reported(tmp_path):

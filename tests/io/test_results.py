@@ -111,6 +111,9 @@ def test_a_file_without_a_trajectory_is_named(tmp_path):
         path.write_bytes(content)
         with pytest.raises(ValueError, match=r"trajectory\.npz does not hold a traj"):
             load_trajectory(path)
+    np.save(tmp_path / "a.npy", np.zeros(3))
+    with pytest.raises(ValueError, match=r"a\.npy does not hold a trajectory"):
+        load_trajectory(tmp_path / "a.npy")
     np.savez(path, q=np.zeros(3))
     with pytest.raises(ValueError, match=r"trajectory\.npz does not hold .*'model'"):
         load_trajectory(tmp_path)

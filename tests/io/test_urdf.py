@@ -381,6 +381,19 @@ WRONG = [
     (one_joint('<origin xyz="0 inf 0"/>'), "xyz='0 inf 0'>: expected finite num"),
     (one_joint('<dynamics damping="a"/>'), "<dynamics damping='a'>: expected one"),
     (one_joint('<dynamics spring="1"/>'), "'j': attribute 'spring' of <dynamics>"),
+    (
+        robot('<link name="a" mass="2"/>'),
+        "link 'a': attribute 'mass' of <link> is not known, expected some of: name, t",
+    ),
+    (
+        one_joint(extra='<joint name="k" type="fixed" axis="0 0 1"/>'),
+        "joint 'k': attribute 'axis' of <joint> is not known",
+    ),
+    (
+        one_joint(body='<inertial mass="2"/>'),
+        "link 'arm': attribute 'mass' of <inertial> is not known, expected .*: none",
+    ),
+    ('<robot gravity="0"/>', "robot: attribute 'gravity' of <robot> is not known"),
     (one_joint('<mimic joint="k"/>'), "'j': <mimic joint='k'> couples two joints"),
     (one_joint("<rotor/>"), "joint 'j': element <rotor> in <joint> is not known"),
     (one_joint(extra="<loop_joint/>"), "robot: element <loop_joint> in <robot>"),
@@ -401,6 +414,13 @@ WRONG = [
 def test_wrong_urdf_is_reported(urdf, message):
     with pytest.raises(ValueError, match=message):
         load_urdf(urdf)
+
+
+def test_attributes_without_a_meaning_for_the_motion_are_skipped():
+    schema = 'xmlns:s="http://www.w3.org/2001/XMLSchema-instance" s:type="r"'
+    text = one_joint().replace("<robot", f'<robot version="1.0" {schema}')
+    text = text.replace("<link", '<link type="laser"')
+    assert load_urdf(text).nv == 1
 
 
 @pytest.mark.parametrize(

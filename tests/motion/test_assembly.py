@@ -8,6 +8,7 @@ import pytest
 
 import jaxdyn as jd
 from jaxdyn.model import CUT_JOINTS
+from jaxdyn.motion._assembly import loop_errors
 from tests.models import random_rotation
 from tests.reference import cases
 
@@ -177,8 +178,13 @@ def test_limits_decide_between_the_two_ways_to_close():
         q = jd.close_loops(limited, guess, hold="crank", limits=True).q
         assert sign * q[1] > 0
         assert np.abs(jd.loop_residual(model, q)).max() < 1e-13
+    at = float(jd.close_loops(model, jnp.array([0.5, 0.4, 1.2]), hold="crank").q[1])
+    touching = eqx.tree_at(lambda m: m.upper, model, model.upper.at[1].set(at - 1e-11))
+    guess = jnp.array([0.5, 0.4, 1.2])
+    q = jd.close_loops(touching, guess, hold="crank", limits=True).q
+    assert q[1] <= touching.upper[1]
     lowered = eqx.tree_at(lambda m: m.upper, model, model.upper.at[1].set(-0.1))
-    guess = jnp.array([0.5, 0.4, 1.2])  # on the wrong side
+    # the guess is on the wrong side
     q = jd.close_loops(lowered, guess, hold="crank", limits=True, throw=False).q
     assert q[1] == lowered.upper[1]
 
@@ -194,11 +200,26 @@ def test_what_is_closed_or_has_no_loops_or_no_free_joint_stays():
     jd.check_loops(model.without_loops(), guess)
 
 
+def test_what_was_found_is_kept_where_the_last_steps_would_spoil_it():
+    b = jd.ModelBuilder("stretched")
+    rod = jd.Inertial.rod(1.0, (0, 0, 0), (1, 0, 0))
+    b.add_body("upper", inertial=rod)
+    b.add_body("lower", "upper", p=(1, 0, 0), inertial=rod)
+    b.add_loop("lower", (1, 0, 0), None, (2 + 9e-10, 0, 0), axes=(0, 1))
+    model = b.build()
+    found = jd.close_loops(model, jnp.array([1e-3, -2e-3]))
+    np.testing.assert_array_equal(found.error, loop_errors(model, found.q))
+    assert found.converged and found.error.max() < 1e-9
+
+
 def test_single_precision_stays_single_and_converges():
     model = four_bar().astype(jnp.float32)
     found = jd.close_loops(model, jnp.array([0.5, 0.4, 1.2], jnp.float32), hold=0)
     assert found.q.dtype == found.error.dtype == jnp.float32
     assert found.converged and found.error.max() < 1e-6
+    jd.check_loops(model, found.q.at[0].add(1e-5))
+    with pytest.raises(ValueError, match="loop 0 is open .*, expected at most 0.0001"):
+        jd.check_loops(model, found.q.at[0].add(1e-3))
 
 
 def test_dependent_rows_are_named():

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import jaxdyn as jd
+from jaxdyn.simulate._drift import Projected
 from tests.reference import cases, relative_error
 
 CASES = {case["model"]["name"]: case for case in cases("closed_loops", "stewart_gough")}
@@ -149,6 +150,45 @@ def test_gradients_of_a_coupler_point_are_differences_also_in_a_batch(mode):
     np.testing.assert_allclose(alone, values[::5], rtol=1e-13)
 
 
+@pytest.mark.parametrize("solver", [diffrax.Kvaerno3(), diffrax.Dopri5()])
+def test_steps_of_any_solver_are_projected_in_both_modes(solver):
+    on_circle = Projected(solver, lambda y, args: y / jnp.linalg.norm(y))
+    turn = diffrax.ODETerm(lambda t, y, args: args * jnp.array([-y[1], y[0]]))
+
+    def end(rate):
+        return diffrax.diffeqsolve(
+            turn,
+            on_circle,
+            0.0,
+            1.0,
+            None,
+            jnp.array([1.0, 0.0]),
+            rate,
+            stepsize_controller=diffrax.PIDController(rtol=1e-6, atol=1e-8),
+            adjoint=diffrax.ForwardMode(),
+        ).ys[0]
+
+    y, dy = jax.jit(lambda x: jax.jvp(end, (x,), (jnp.ones(()),)))(jnp.asarray(2.0))
+    np.testing.assert_allclose(jnp.linalg.norm(y), 1, atol=1e-15)
+    np.testing.assert_allclose(y, [np.cos(2.0), np.sin(2.0)], atol=1e-5)
+    np.testing.assert_allclose(dy, [-np.sin(2.0), np.cos(2.0)], atol=1e-5)
+
+
+@pytest.mark.slow  # half a minute of compilation
+def test_implicit_solvers_keep_loops_closed():
+    model, motion = jd.robots.four_bar(), FOUR_BAR
+    found = jd.simulate(
+        model,
+        *start(motion),
+        jnp.asarray(motion["t"][:3]),
+        torque=jnp.asarray(motion["tau"]),
+        solver=diffrax.Kvaerno3(),
+        stepsize_controller=diffrax.PIDController(rtol=1e-6, atol=1e-8),
+    )
+    np.testing.assert_allclose(found.q, np.array(motion["q"][:3]), atol=1e-6)
+    assert opening(model, found.q) < 1e-14
+
+
 @pytest.mark.parametrize("integrator", ["semi_implicit_euler", "rk4"])
 def test_fixed_steps_keep_loops_closed(integrator):
     model = jd.robots.four_bar()
@@ -169,7 +209,7 @@ def test_single_precision_stays_single_with_closed_loops():
     assert opening(model, qs) < 1e-6
 
 
-def test_bad_input_is_named():
+def test_bad_input_is_named(without_type_checker):
     model, ts = jd.robots.four_bar(), jnp.array([0.0, 0.1])
     q, qd = start(FOUR_BAR)
     with pytest.raises(ValueError, match="loop 0 of model 'fourbar' is open by 0.155"):
@@ -178,6 +218,9 @@ def test_bad_input_is_named():
         jd.simulate(model, q, qd + 0.1, ts)
     with pytest.raises(ValueError, match="drift is 'none', expected 'projection', a"):
         jd.simulate(model, q, qd, ts, drift="none")
+    for drift in (jd.Baumgarte, 3, False):
+        with pytest.raises(ValueError, match="drift is .*, expected 'projection', a"):
+            jd.simulate(model, q, qd, ts, drift=drift)
     with pytest.raises(ValueError, match="method is 'composite' .* expected 'denoc'"):
         jd.simulate(model, q, qd, ts, method="composite")
     with pytest.raises(ValueError, match="constrained_dynamics: .*'lu'"):

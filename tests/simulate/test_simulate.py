@@ -7,8 +7,10 @@ import optimistix as optx
 import pytest
 
 import jaxdyn as jd
+from jaxdyn.simulate import adaptive_steps
 from tests.models import every_joint, random_state
 
+BISECTION = optx.Bisection(1e-13, 1e-13, flip=True)
 TIGHT = diffrax.PIDController(rtol=1e-11, atol=1e-11)
 
 
@@ -145,7 +147,7 @@ def test_dense_output_is_as_good_as_the_rows():
 def test_a_joint_limit_ends_the_motion_exactly_and_its_time_is_differentiable():
     model, q = pendulum(lower=-1.0, upper=2.0), jnp.array([0.5])
     ts = jnp.linspace(0.0, 1.0, 11)
-    stop = jd.joint_limit_event(model, root_finder=optx.Newton(1e-10, 1e-10))
+    stop = jd.joint_limit_event(model, root_finder=BISECTION)
 
     def end(q):
         return jd.simulate(model, q, 0 * q, ts, event=stop)
@@ -160,8 +162,40 @@ def test_a_joint_limit_ends_the_motion_exactly_and_its_time_is_differentiable():
     h = 1e-4
     difference = (end(q + h).end_time - end(q - h).end_time) / (2 * h)
     np.testing.assert_allclose(slope, difference, atol=1e-7)
-    with pytest.raises(ValueError, match="no finite joint limit"):
-        jd.joint_limit_event(pendulum())
+    with pytest.raises(ValueError, match="root_finder is Newton, expected None or a b"):
+        jd.joint_limit_event(model, root_finder=optx.Newton(1e-10, 1e-10))
+    for none in ({}, dict(lower=0.5, upper=0.5)):
+        with pytest.raises(ValueError, match="no finite joint limit"):
+            jd.joint_limit_event(pendulum(**none))
+
+
+def test_joints_may_start_and_rest_on_limits_and_stop_where_they_leave_them():
+    b = jd.ModelBuilder("closed hand", gravity=(0.0, -9.81, 0.0))
+    rod = jd.Inertial.rod(1.0, (0, 0, 0), (1, 0, 0))
+    b.add_body("arm", inertial=rod, lower=-0.5, upper=0.5)
+    across = dict(joint="prismatic", axis=(0, 0, 1), inertial=rod)  # without weight
+    b.add_body("finger", "arm", **across, lower=0.0, upper=0.04)
+    b.add_body("locked", "finger", **across, lower=0.0, upper=0.0)
+    model, ts = b.build(), jnp.linspace(0.0, 1.0, 3)
+    stop = jd.joint_limit_event(model, root_finder=BISECTION)
+
+    def end(q, qd):
+        run = jd.simulate(model, jnp.array(q), jnp.array(qd), ts, event=stop)
+        assert run.result == jd.Outcome.event_occurred
+        return np.append(run.end_time, run.end.q)
+
+    rest = [0.0, 0.0, 0.0]
+    np.testing.assert_allclose(end(rest, rest)[1:], [-0.5, 0, 0], atol=3e-10)
+    up = end(rest, [5.0, 0.0, 0.0])
+    np.testing.assert_allclose(up[1:], [0.5, 0, 0], atol=3e-10)
+    inward = end([0.5, 0.04, 0.0], rest)
+    np.testing.assert_allclose(inward[1:], [-0.5, 0.04, 0], atol=3e-10)
+    outward = end([0.5, 0.0, 0.0], [1.0, 0.0, 0.0])
+    np.testing.assert_allclose(outward, [0, 0.5, 0, 0], atol=3e-10)
+    fallen = end([-0.5, 0.0, 0.0], rest)
+    np.testing.assert_allclose(fallen, [0, -0.5, 0, 0], atol=1e-5)
+    pinched = end(rest, [0.0, -0.1, 0.1])
+    np.testing.assert_allclose(pinched, 0, atol=3e-9)
 
 
 def test_a_failure_is_a_sentence_and_raises_by_default():
@@ -190,6 +224,7 @@ def test_a_failure_is_a_sentence_and_raises_by_default():
     [
         (dict(ts=[0.0]), r"ts has shape \(1,\), expected two times or more"),
         (dict(ts=[0.0, 2.0, 1.0]), r"ts\[2\] is 1.0 after 2.0, expected increasing"),
+        (dict(ts=[0.0, np.inf]), r"ts\[1\] is inf, expected a finite time"),
         (dict(q0=[0.0, 1.0]), r"q0 has shape \(2,\), expected \(1,\)"),
         (dict(qd0=[]), r"qd0 has shape \(0,\), expected \(1,\)"),
         (dict(torque=np.ones((2, 1))), r"torque has shape \(2, 1\), expected \(1,\)"),
@@ -197,6 +232,7 @@ def test_a_failure_is_a_sentence_and_raises_by_default():
         (dict(torque=lambda t, q, qd: t), r"torque returned shape \(\), expected \(1"),
         (dict(f_ext=np.ones(6)), r"f_ext has shape \(6,\), expected \(1, 6\)"),
         (dict(method="magic"), r"method is 'magic', expected one of: denoc"),
+        (dict(loop_method="magic"), r"loop_method is 'magic', expected one of: kkt"),
         (dict(solver=diffrax.SemiImplicitEuler()), r"solver is SemiImplicitEuler"),
         (dict(stepsize_controller=diffrax.ConstantStepSize()), r"dt0 is None"),
     ],
@@ -213,6 +249,8 @@ def test_float32_stays_float32():
     run = jd.simulate(model, q, 0 * q, QUARTER.astype(jnp.float32))
     floats = [x.dtype for x in jax.tree.leaves(run) if eqx.is_inexact_array(x)]
     assert set(floats) == {jnp.dtype("float32")}
+    with pytest.raises(ValueError, match=r"ts\[2\] .* increasing times in float32"):
+        jd.simulate(model, q, 0 * q, jnp.linspace(1e4, 1e4 + 0.01, 21))
 
 
 @pytest.mark.slow
@@ -246,6 +284,13 @@ def test_implicit_solvers_take_stiff_joints():
     creep = -9.81 / 2 * np.cos(0.3) / 1e5
     np.testing.assert_allclose(run.qd[-1, 0], creep, rtol=1e-3)
     assert run.stats["num_steps"] < 200
+
+
+def test_tolerances_are_those_that_are_given():
+    steps = adaptive_steps(QUARTER, rtol=1e-6, atol=0.0)
+    assert (steps.rtol, steps.atol) == (1e-6, 0.0)
+    steps = adaptive_steps(QUARTER)
+    assert (steps.rtol, steps.atol) == (1e-8, 1e-10)
 
 
 def test_a_bar_shows_progress(capsys):

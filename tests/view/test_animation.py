@@ -50,6 +50,14 @@ def puma(tmp_path_factory):
     return save_animation(model, ts, q, path, qd=0 * q, tau=0 * q, title="a <PUMA>")
 
 
+def test_a_robot_without_anything_to_draw_is_a_dot(tmp_path):
+    b = jd.ModelBuilder("point")
+    b.add_body("point", joint="fixed", p=(0.0, 0.0, 1.0))
+    path = save_animation(b.build(), [0.0, 1.0], np.zeros((2, 0)), tmp_path / "a.html")
+    p = floats(data_of(path)["poses"]["positions"]).reshape(2, 1, 3)
+    np.testing.assert_array_equal(p, [[[0, 0, 1]]] * 2)
+
+
 def test_the_page_holds_the_poses_of_all_bodies(puma):
     data, model = data_of(puma), jd.robots.puma_560()
     ts, q = swing(model)

@@ -79,6 +79,20 @@ def test_without_a_motion_sliders_move_the_joints(show):
         view.move("elbow", 1.0)
 
 
+def test_sliders_go_to_each_limit_that_is_finite(show):
+    b = jd.ModelBuilder("limited")
+    rod = jd.Inertial.rod(1.0, (0, 0, 0), (1, 0, 0))
+    inf, pi = np.inf, np.pi
+    limits = [(-0.1, inf), (-inf, 2.0), (4.0, inf), (-1.0, 2.0), (0.5, 0.5)]
+    for k, (lower, upper) in enumerate(limits):
+        b.add_body(f"b{k}", k - 1, inertial=rod, lower=lower, upper=upper)
+    view = show(b.build())
+    found = [(x.min, x.max) for x in view._sliders]
+    want = [(-0.1, pi), (-pi, 2.0), (4.0, 4.0 + pi), (-1.0, 2.0), (0.5, 0.5)]
+    np.testing.assert_allclose(found, want)
+    np.testing.assert_allclose(view.q, [0.0, 0.0, 4.0, 0.0, 0.5])
+
+
 def test_loops_show_their_gap(show):
     model = jd.robots.four_bar()
     view = show(model)

@@ -13,7 +13,7 @@ import numpy as np
 
 from jaxdyn.io._pose import matrix_to_rpy
 from jaxdyn.io.urdf._xml import MOMENTS
-from jaxdyn.model import FRICTION_SPEED, JOINT_TYPES, Model
+from jaxdyn.model import FRICTION_SPEED, JOINT_TYPES, Model, arguments
 
 _DROPPABLE = (
     *("armature", "friction_speed", "stiffness", "loops"),
@@ -48,8 +48,10 @@ def to_urdf(
 
     Raises:
         ValueError: the model has helical or spherical joints, or something URDF cannot
-            hold that is not in `drop`, or names that would not be unique.
+            hold that is not in `drop`, or names that would not be unique; or a leaf has
+            the wrong shape, as in a batch of models.
     """
+    (model,) = arguments(model)
     model = jax.tree.map(lambda leaf: np.asarray(leaf, float), model)
     _check_held(model, {drop} if isinstance(drop, str) else set(drop))
     robot = ET.Element("robot", name=model.name)

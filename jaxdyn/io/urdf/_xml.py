@@ -14,6 +14,10 @@ _CONTENT = {
 }
 MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _ATTRIBUTES = {
+    "robot": ("name", "version"),
+    "link": ("name", "type"),
+    "inertial": (),
+    "joint": ("name", "type"),
     "origin": ("xyz", "rpy"),
     "mass": ("value",),
     "inertia": MOMENTS,
@@ -23,6 +27,7 @@ _ATTRIBUTES = {
     "limit": ("lower", "upper", "effort", "velocity"),
     "dynamics": ("damping", "friction"),
 }
+_SCHEMA = "{http://www.w3.org/2001/XMLSchema-instance}"  # for editors
 # shapes, contact, sensors and control: none of them enters the equations of motion
 _SKIPPED = {
     *("visual", "collision", "material", "contact", "sensor", "transmission"),
@@ -43,14 +48,15 @@ _GAZEBO_CLOSED = ("plugin", "sensor", "visual", "collision", "material")
 
 def clean(element: ET.Element, owner: str, ignore: set[str]) -> None:
     """Remove what is skipped or ignored from the tree; raise on what is not known."""
+    known = _ATTRIBUTES[element.tag]
     for attribute in list(element.attrib):
         if attribute in ignore:
             del element.attrib[attribute]
-        elif attribute not in _ATTRIBUTES.get(element.tag, element.attrib):
+        elif attribute not in known and not attribute.startswith(_SCHEMA):
             raise ValueError(
                 f"{owner}: attribute {attribute!r} of <{element.tag}> is not known, "
-                f"expected some of: {', '.join(_ATTRIBUTES[element.tag])}. Remove it, "
-                f"or skip it with ignore=({attribute!r},)."
+                f"expected some of: {', '.join(known) or 'none'}. Remove it, or skip "
+                f"it with ignore=({attribute!r},)."
             )
     for child in list(element):
         if child.tag == "gazebo" and "gazebo" not in ignore:
