@@ -192,9 +192,14 @@ def each(names, extra=EXTRA):
     )
 
 
-each_function = each(FUNCTIONS)
 SLOPES = {"linearize", "inverse_dynamics_derivatives"}  # their slopes are curvatures
-each_differentiated = each((n for n in FUNCTIONS if n != "linearize"), EXTRA | SLOPES)
+each_function = each(FUNCTIONS)
+# `linearize` stands for both in a batch; tests/algorithms/test_slopes.py compiles them
+each_compiled = each(FUNCTIONS, EXTRA | SLOPES)
+each_batched = each(FUNCTIONS, EXTRA | {"inverse_dynamics_derivatives"})
+each_differentiated = each(  # tests/simulate/test_rollout.py
+    (n for n in FUNCTIONS if n != "linearize"), EXTRA | SLOPES | {"rollout"}
+)
 LONG = {"coriolis_matrix", "regressor", "rollout"}  # to compile, twice differentiated
 LONG |= {"forward_dynamics_in_a_wind_on_a_moving_base"}
 each_curved = each((n for n in FUNCTIONS if n != "linearize"), EXTRA | SLOPES | LONG)
@@ -279,7 +284,7 @@ def test_the_list_names_every_public_function_that_is_traced():
     assert public == (FUNCTIONS.keys() - recipes) | ELSEWHERE | ALIASES
 
 
-@each_function
+@each_compiled
 def test_jit_changes_nothing(name, rng):
     model = jd.robots.random_tree(0, 3, joints=("helical", "spherical"))
     function, args = FUNCTIONS[name][0], arrays(name, model, rng)
@@ -296,7 +301,7 @@ def test_a_model_may_be_closed_over(name, rng):
     assert_close(constant(*args), jax.jit(function)(model, *args), atol=1e-14)
 
 
-@each_function
+@each_batched
 def test_vmap_over_states_and_models_is_the_loop(name, rng):
     models = [fork(), jax.tree.map(lambda x: x * 1.1, fork())]
     args = [arrays(name, model, rng) for model in models]
@@ -373,12 +378,10 @@ def test_new_values_do_not_retrace(name, rng):
 
 
 def shaped(name, shape):
-    often = shape == "massless" or name in WALKS
-    is_slow = not often or name in EXTRA | {"inverse_dynamics_derivatives"}
-    return pytest.param(name, shape, marks=[pytest.mark.slow] if is_slow else [])
+    return pytest.param(name, shape, marks=[] if name in WALKS else [pytest.mark.slow])
 
 
-# the others are made of these, which stand for them in most shapes
+# the others are made of these, which stand for them in every run
 WALKS = {"forward_kinematics", "body_accelerations", "inverse_dynamics"}
 WALKS |= {"mass_matrix", "factor", "forward_dynamics", "regressor", "linearize"}
 SHAPES = ("one", "long", "wide", "massless", "still")

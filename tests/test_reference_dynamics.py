@@ -25,9 +25,7 @@ RECURSIVE = ("denoc", "articulated", "parallel")
 OFTEN = (  # the others repeat these at another size: for `make test-all`
     "random_serial_n7",
     "random_mixed_all_floating",
-    "gripper",
     "puma_mohan_saha",
-    "puma560",
 )
 ALL = [
     pytest.param(name, marks=[] if name in OFTEN else [pytest.mark.slow])
