@@ -223,7 +223,7 @@ def test_bad_input_is_named(without_type_checker):
             jd.simulate(model, q, qd, ts, drift=drift)
     with pytest.raises(ValueError, match="method is 'composite' .* expected 'denoc'"):
         jd.simulate(model, q, qd, ts, method="composite")
-    with pytest.raises(ValueError, match="constrained_dynamics: .*'lu'"):
+    with pytest.raises(ValueError, match="loop_method is 'lu', expected one of: kkt"):
         jd.simulate(model, q, qd, ts, loop_method="lu")
     with pytest.raises(ValueError, match="loop 0 .* is open by"):
         jd.rollout(model, q + 0.1, qd, jnp.zeros((2, 3)), 0.1)
