@@ -17,6 +17,7 @@ os.environ["XLA_FLAGS"] = " ".join(
 import jax  # noqa: E402
 import numpy as np  # noqa: E402
 import pytest  # noqa: E402
+from jaxtyping import config as jaxtyping_config  # noqa: E402
 
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
@@ -48,3 +49,11 @@ def small_memory(last={"tests": 0, "memory": peak_memory()}):  # noqa: B006, B00
 def rng(request):
     """Seeded by the test's own name: independent of order, selection and workers."""
     return np.random.default_rng(zlib.crc32(request.node.nodeid.encode()))
+
+
+@pytest.fixture
+def without_type_checker():
+    """What users see where nothing checks annotations."""
+    jaxtyping_config.update("jaxtyping_disable", True)
+    yield
+    jaxtyping_config.update("jaxtyping_disable", False)

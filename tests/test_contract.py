@@ -7,7 +7,6 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
-from jaxtyping import config as jaxtyping_config
 
 import jaxdyn as jd
 from tests.models import every_joint, fork, massless_middle, random_state
@@ -413,13 +412,6 @@ def test_results_and_gradients_are_finite_for_any_shape(name, shape, rng):
         f = jax.value_and_grad(f, (0, 1))
     values = jax.jit(f)(*x)
     assert all(np.isfinite(leaf).all() for leaf in jax.tree.leaves(values))
-
-
-@pytest.fixture
-def without_type_checker():
-    jaxtyping_config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping_config.update("jaxtyping_disable", False)
 
 
 WRONG = [(name, key) for name, (_, keys) in FUNCTIONS.items() for key in keys.split()]

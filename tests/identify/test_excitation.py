@@ -6,7 +6,6 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import pytest
-from jaxtyping import config as jaxtyping_config
 
 import jaxdyn as jd
 from jaxdyn.identify import base_parameters, excite, random_excitation
@@ -44,13 +43,6 @@ def found(form="fourier"):
 def drawn(key=0, each_joint=False, form="fourier"):
     options = OPTIONS | dict(key=jax.random.key(key), each_joint=each_joint, form=form)
     return random_excitation(arm(), **options)
-
-
-@pytest.fixture
-def without_type_checker():
-    jaxtyping_config.update("jaxtyping_disable", True)
-    yield
-    jaxtyping_config.update("jaxtyping_disable", False)
 
 
 def fine(excitation):

@@ -1,1 +1,0 @@
-from tests.motion.conftest import without_type_checker as without_type_checker
