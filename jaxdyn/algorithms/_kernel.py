@@ -14,29 +14,21 @@ derivatives of both modes and any order compose with it; its derivatives are ker
 again.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import jax
 import jax.numpy as jnp
-import jaxlib.version
 import numpy as np
-from jax import lax
 from jax.core import Tracer
-from jax.experimental.xla_metadata import set_xla_metadata
-from jax.extend.core import ClosedJaxpr, Jaxpr, Primitive, jaxpr_as_fun
+from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
 from jax.extend.mlir import ir
 from jax.interpreters import ad, batching, mlir
 from jax.interpreters import partial_eval as pe
 
+from jaxdyn.algorithms._cpu import as_written, filled, in_chunks
 from jaxdyn.algorithms._linear import apply
 from jaxdyn.algorithms._rows import sum_rows
-
-# The tag is internal to XLA. With releases that were not tried, programs are compiled
-# as written: slower, the same but for rounding.
-TRIED = ("0.10.1",)
-TAG = {"xla_cpu_small_call": "true", "inlineable": "false"}
 
 
 def kernel(function: Callable) -> Callable:
@@ -79,15 +71,6 @@ def _bind(function: Callable, args: Sequence, size: int | None, batched: Any) ->
     if size is not None and not any(flags):  # the same for all states
         out = [jnp.broadcast_to(x, (size, *x.shape)) for x in out]
     return jax.tree.unflatten(jax.tree.structure(shape), out)
-
-
-def _plain(*args: Any, jaxpr: ClosedJaxpr, size: int | None, batched: Any) -> Any:
-    """The function as written, for all states."""
-    function = jaxpr_as_fun(jaxpr)
-    if size is None:
-        return function(*args)
-    axes = [0 if b else None for b in batched]
-    return jax.vmap(lambda args: function(*args), (axes,), axis_size=size)(list(args))
 
 
 def _avals(*_: Any, jaxpr: ClosedJaxpr, size: int | None, batched: Any) -> Any:
@@ -152,7 +135,7 @@ def _jvp(primals: Any, tangents: Any, *, jaxpr: Any, size: Any, batched: Any) ->
         primals, moved = args[:count], args[count:]
 
         def of_moving(*some: Any) -> Any:
-            out = function(*_filled(primals, moving, some))
+            out = function(*filled(primals, moving, some))
             return [x for x, s in zip(out, smooth, strict=True) if s]
 
         return jax.jvp(of_moving, tuple(primals[k] for k in moving), moved)[1]
@@ -178,12 +161,12 @@ def _transpose(cts: Any, *args: Any, jaxpr: Any, size: Any, batched: Any) -> Any
         coefficients, cotangents = values[: len(known)], values[len(known) :]
 
         def of_linear(*x: Any) -> Any:
-            some = _filled([None] * len(args), known, coefficients)
-            return function(*_filled(some, linear, x))
+            some = filled([None] * len(args), known, coefficients)
+            return function(*filled(some, linear, x))
 
         zeros = [jnp.zeros(a.shape, a.dtype) for a in jaxpr.out_avals]
         pull = jax.linear_transpose(of_linear, *specs)
-        return pull(_filled(zeros, given, cotangents))
+        return pull(filled(zeros, given, cotangents))
 
     values = [args[k] for k in known] + [cts[k] for k in given]
     flags = [batched[k] for k in known] + [size is not None] * len(given)
@@ -192,43 +175,11 @@ def _transpose(cts: Any, *args: Any, jaxpr: Any, size: Any, batched: Any) -> Any
         x.sum(axis=0) if size is not None and not batched[k] else x
         for k, x in zip(linear, pulled, strict=True)
     ]
-    return _filled([None] * len(args), linear, summed)
+    return filled([None] * len(args), linear, summed)
 
 
-def _filled(values: Sequence, places: Sequence[int], new: Sequence) -> list:
-    result = list(values)
-    for k, x in zip(places, new, strict=True):
-        result[k] = x
-    return result
-
-
-def _on_cpu(*args: Any, jaxpr: ClosedJaxpr, size: int | None, batched: Any) -> Any:
-    """One tagged call for one state; a loop over chunks of states for a batch."""
-    if size == 0 or not _fits(jaxpr):
-        return _plain(*args, jaxpr=jaxpr, size=size, batched=batched)
-    if size is None:
-        return _one_call(jaxpr_as_fun(jaxpr), args)
-    chunks = -(-size // _chunk(jaxpr))
-    length = -(-size // chunks)
-    piece = partial(_plain, jaxpr=jaxpr, size=length, batched=batched)
-    if chunks == 1:
-        return _one_call(piece, args)
-    rows = [k for k, b in enumerate(batched) if b]
-    missing = chunks * length - size
-
-    def split(x: Any) -> Any:
-        x = jnp.concatenate([x, x[:missing]]) if missing else x
-        return x.reshape(chunks, length, *x.shape[1:])
-
-    def one(chunk: Any) -> Any:
-        return _one_call(piece, _filled(args, rows, chunk))
-
-    out = lax.map(one, [split(args[k]) for k in rows])
-    return [x.reshape(-1, *x.shape[2:])[:size] for x in out]
-
-
-_lower_plain = mlir.lower_fun(_plain, multiple_results=True)
-_lower_in_chunks = mlir.lower_fun(_on_cpu, multiple_results=True)
+_lower_plain = mlir.lower_fun(as_written, multiple_results=True)
+_lower_in_chunks = mlir.lower_fun(in_chunks, multiple_results=True)
 
 
 def _lower_on_cpu(
@@ -237,7 +188,7 @@ def _lower_on_cpu(
     """The lowering for the CPU; arrays that XLA splits over devices stay whole."""
     module = ctx.module_context
     devices = getattr(module.axis_context, "num_devices", None) or 1
-    is_exported = module.lowering_parameters.for_export  # for who knows which jaxlib
+    is_exported = module.lowering_parameters.for_export  # may run on another jaxlib
     if devices > 1 or is_exported:
         return _lower_plain(ctx, *args, jaxpr=jaxpr, size=size, batched=batched)
     values = [None if b else _constant(x) for x, b in zip(args, batched, strict=True)]
@@ -272,93 +223,16 @@ def _with_constants(jaxpr: ClosedJaxpr, values: list, free: list[int]) -> Closed
     return ClosedJaxpr(moved, [*(values[k] for k in bound), *jaxpr.consts])
 
 
-def _one_call(function: Callable, args: Sequence) -> Any:
-    """A call that XLA compiles into one function.
-
-    XLA cannot do so if an argument turns out not to be needed: one number of each is
-    added up and comes back behind a result. Nor can it if there is only one result, as
-    it may want to compute that by several threads: the sum comes back by itself too.
-    """
-    results = jax.eval_shape(function, *args)
-    floats = [k for k, x in enumerate(results) if jnp.issubdtype(x.dtype, jnp.floating)]
-    place = min(floats, key=lambda k: results[k].size)
-    last = results[place]
-    full = [k for k, x in enumerate(args) if x.size]
-    specs = [(x.shape if x.size == 0 else (0,), x.dtype) for x in args]
-
-    def inner(*given: Any) -> Any:
-        empty = [jnp.zeros(*spec) for spec in specs]
-        out = list(function(*_filled(empty, full, given)))
-        seen = [lax.slice(x.ravel(), (0,), (1,)).astype(last.dtype) for x in given]
-        total = sum(seen, jnp.zeros(1, last.dtype))
-        out[place] = jnp.concatenate([out[place].ravel(), total])
-        return [*out, total]
-
-    # without the barrier XLA moves constants inside, and drops the arguments
-    given = lax.optimization_barrier([args[k] for k in full])
-    tagged: Any = set_xla_metadata(jax.jit(inner)(*given), **TAG)
-    out = tagged[:-1]
-    out[place] = out[place][: last.size].reshape(last.shape)
-    return out
-
-
-def _chunk(jaxpr: ClosedJaxpr) -> int:
-    """How many states at a time: enough for SIMD, few enough to stay in cache.
-
-    Measured for chains of 7 to 1000 joints: 64 is best for less than some twenty
-    joints, 16 for several hundred.
-    """
-    numbers = sum(a.size for a in (*jaxpr.in_avals, *jaxpr.out_avals))
-    return 64 if numbers < 2000 else 32 if numbers < 20_000 else 16
-
-
-def _fits(jaxpr: ClosedJaxpr) -> bool:
-    """Whether XLA can compile all operations into one function."""
-    tried = jaxlib.version.__version__ in TRIED
-    floats = any(jnp.issubdtype(a.dtype, jnp.floating) for a in jaxpr.out_avals)
-    return tried and floats and _names(jaxpr.jaxpr) <= OPERATIONS
-
-
-def _names(jaxpr: Jaxpr) -> set[str]:
-    names = set()
-    for eqn in jaxpr.eqns:
-        names.add(eqn.primitive.name)
-        for inner in _programs(eqn.params):
-            names |= _names(inner)
-    return names
-
-
-def _programs(params: dict) -> Iterator[Jaxpr]:
-    is_program = lambda x: isinstance(x, Jaxpr | ClosedJaxpr)  # noqa: E731
-    for x in jax.tree.leaves(list(params.values()), is_leaf=is_program):
-        if is_program(x):
-            yield x.jaxpr if isinstance(x, ClosedJaxpr) else x
-
-
-OPERATIONS = frozenset(
-    """
-    add add_any sub mul div neg sign abs max min round floor ceil square sqrt rsqrt cbrt
-    pow integer_pow exp exp2 expm1 log log1p sin cos tan asin acos atan atan2 sinh cosh
-    tanh eq ne lt le gt ge and or not xor is_finite select_n clamp convert_element_type
-    broadcast_in_dim reshape transpose squeeze expand_dims slice pad rev concatenate
-    split stack unstack iota copy copy_p empty gather sum_rows dynamic_slice
-    dynamic_update_slice reduce_sum reduce_max reduce_min reduce_prod reduce_and
-    reduce_or scan while cond jit pjit closed_call custom_jvp_call custom_vjp_call
-    custom_linear_solve stop_gradient jaxdyn_kernel
-    linear_map
-    """.split()
-)
-
 # our primitives as functions of arrays in primitives of JAX
 WRITTEN_OUT: dict[str, Callable] = {
-    "jaxdyn_kernel": _plain,
+    "jaxdyn_kernel": as_written,
     "linear_map": apply,
     "sum_rows": sum_rows,
 }
 
 kernel_p = Primitive("jaxdyn_kernel")
 kernel_p.multiple_results = True
-kernel_p.def_impl(_plain)
+kernel_p.def_impl(as_written)
 kernel_p.def_abstract_eval(_avals)
 ad.primitive_jvps[kernel_p] = _jvp
 ad.primitive_transposes[kernel_p] = _transpose

@@ -1,0 +1,190 @@
+"""Programs for the CPU that XLA compiles into one function.
+
+XLA compiles a call with `TAG` into one function, loops included. The tag is internal to
+XLA, so the first program of a process tries it on a small one (`fast_path`).
+"""
+
+import re
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache, partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import jaxlib.version
+import numpy as np
+from jax import lax
+from jax.experimental.xla_metadata import set_xla_metadata
+from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
+
+TAG = {"xla_cpu_small_call": "true", "inlineable": "false"}
+
+
+def as_written(*args: Any, jaxpr: ClosedJaxpr, size: int | None, batched: Any) -> Any:
+    """The function in operations of JAX, for all states."""
+    function = jaxpr_as_fun(jaxpr)
+    if size is None:
+        return function(*args)
+    axes = [0 if b else None for b in batched]
+    return jax.vmap(lambda args: function(*args), (axes,), axis_size=size)(list(args))
+
+
+def in_chunks(*args: Any, jaxpr: ClosedJaxpr, size: int | None, batched: Any) -> Any:
+    """One tagged call for one state; a loop over chunks of states for a batch."""
+    if size == 0 or not _fits(jaxpr):
+        return as_written(*args, jaxpr=jaxpr, size=size, batched=batched)
+    if size is None:
+        return one_call(jaxpr_as_fun(jaxpr), args)
+    chunks = -(-size // _chunk(jaxpr))
+    length = -(-size // chunks)
+    piece = partial(as_written, jaxpr=jaxpr, size=length, batched=batched)
+    if chunks == 1:
+        return one_call(piece, args)
+    rows = [k for k, b in enumerate(batched) if b]
+    missing = chunks * length - size
+
+    def split(x: Any) -> Any:
+        x = jnp.concatenate([x, x[:missing]]) if missing else x
+        return x.reshape(chunks, length, *x.shape[1:])
+
+    def one(chunk: Any) -> Any:
+        return one_call(piece, filled(args, rows, chunk))
+
+    out = lax.map(one, [split(args[k]) for k in rows])
+    return [x.reshape(-1, *x.shape[2:])[:size] for x in out]
+
+
+def one_call(function: Callable, args: Sequence) -> Any:
+    """A call that XLA compiles into one function.
+
+    XLA cannot do so if an argument turns out not to be needed: one number of each is
+    added up and comes back behind a result. Nor can it if there is only one result, as
+    it may want to compute that by several threads: the sum comes back by itself too.
+    """
+    results = jax.eval_shape(function, *args)
+    floats = [k for k, x in enumerate(results) if jnp.issubdtype(x.dtype, jnp.floating)]
+    place = min(floats, key=lambda k: results[k].size)
+    last = results[place]
+    full = [k for k, x in enumerate(args) if x.size]
+    specs = [(x.shape if x.size == 0 else (0,), x.dtype) for x in args]
+
+    def inner(*given: Any) -> Any:
+        empty = [jnp.zeros(*spec) for spec in specs]
+        out = list(function(*filled(empty, full, given)))
+        seen = [lax.slice(x.ravel(), (0,), (1,)).astype(last.dtype) for x in given]
+        total = sum(seen, jnp.zeros(1, last.dtype))
+        out[place] = jnp.concatenate([out[place].ravel(), total])
+        return [*out, total]
+
+    # without the barrier XLA moves constants inside, and drops the arguments
+    given = lax.optimization_barrier([args[k] for k in full])
+    tagged: Any = set_xla_metadata(jax.jit(inner)(*given), **TAG)
+    out = tagged[:-1]
+    out[place] = out[place][: last.size].reshape(last.shape)
+    return out
+
+
+def _chunk(jaxpr: ClosedJaxpr) -> int:
+    """How many states at a time: enough for SIMD, few enough to stay in cache.
+
+    Measured for chains of 7 to 1000 joints: 64 is best for less than some twenty
+    joints, 16 for several hundred.
+    """
+    numbers = sum(a.size for a in (*jaxpr.in_avals, *jaxpr.out_avals))
+    return 64 if numbers < 2000 else 32 if numbers < 20_000 else 16
+
+
+def _fits(jaxpr: ClosedJaxpr) -> bool:
+    """Whether XLA can compile all operations into one function."""
+    floats = any(jnp.issubdtype(a.dtype, jnp.floating) for a in jaxpr.out_avals)
+    return floats and _names(jaxpr.jaxpr) <= OPERATIONS and not fast_path()
+
+
+@cache
+def fast_path() -> str:
+    """Why programs are compiled as written on the CPU; empty where they need not be.
+
+    A small program with the tag must become one function and have the right values.
+    Tried once in a process; a failure is one warning.
+    """
+    with ThreadPoolExecutor(1) as pool:  # outside of what the caller traces or sets
+        reason = pool.submit(_trial).result()
+    if reason:
+        warnings.warn(
+            f"jaxdyn's programs are several times slower than they could be on this "
+            f"CPU, with the same results: {reason} (jaxlib "
+            f"{jaxlib.version.__version__}). Another release of jax may help: "
+            "`jaxdyn info --check` tests one, docs/installation.md lists those tested.",
+            RuntimeWarning,
+            stacklevel=2,
+        )
+    return reason
+
+
+def _trial() -> str:
+    """What is wrong with a small program; empty if nothing is."""
+
+    def walk(x: Any, y: Any) -> list:
+        def step(c: Any, row: Any) -> Any:
+            c = jnp.sin(c) * row + y
+            return c, c - row
+
+        return list(lax.scan(step, y, x))
+
+    x = np.linspace(-1, 1, 24, dtype=np.float32).reshape(4, 6)
+    args = jax.device_put((x, x[1]), jax.local_devices(backend="cpu")[0])
+    try:
+        made = jax.jit(lambda *args: one_call(walk, args)).lower(*args).compile()
+        program = made.runtime_executable().serialize()
+        last, rows = jax.device_get(made(*args))
+    except Exception as error:  # whatever a release of JAX has changed
+        return f"a trial program failed with {type(error).__name__}: {error}"
+    if not re.search(rb"inner[\w.]*_kernel", program):  # the name of its function
+        return "XLA did not compile a trial program into one function"
+    c, expected = x[1], []
+    for row in x:
+        c = np.sin(c) * row + x[1]
+        expected.append(c - row)
+    error = max(np.abs(last - c).max(), np.abs(rows - expected).max())
+    return "" if error < 1e-5 else f"a trial program was wrong by {error:.1e}"
+
+
+def _names(jaxpr: Jaxpr) -> set[str]:
+    names = set()
+    for eqn in jaxpr.eqns:
+        names.add(eqn.primitive.name)
+        for inner in _programs(eqn.params):
+            names |= _names(inner)
+    return names
+
+
+def _programs(params: dict) -> Iterator[Jaxpr]:
+    is_program = lambda x: isinstance(x, Jaxpr | ClosedJaxpr)  # noqa: E731
+    for x in jax.tree.leaves(list(params.values()), is_leaf=is_program):
+        if is_program(x):
+            yield x.jaxpr if isinstance(x, ClosedJaxpr) else x
+
+
+OPERATIONS = frozenset(
+    """
+    add add_any sub mul div neg sign abs max min round floor ceil square sqrt rsqrt cbrt
+    pow integer_pow exp exp2 expm1 log log1p sin cos tan asin acos atan atan2 sinh cosh
+    tanh eq ne lt le gt ge and or not xor is_finite select_n clamp convert_element_type
+    broadcast_in_dim reshape transpose squeeze expand_dims slice pad rev concatenate
+    split stack unstack iota copy copy_p empty gather sum_rows dynamic_slice
+    dynamic_update_slice reduce_sum reduce_max reduce_min reduce_prod reduce_and
+    reduce_or scan while cond jit pjit closed_call custom_jvp_call custom_vjp_call
+    custom_linear_solve stop_gradient jaxdyn_kernel
+    linear_map
+    """.split()
+)
+
+
+def filled(values: Sequence, places: Sequence[int], new: Sequence) -> list:
+    """The values with new ones at some places."""
+    result = list(values)
+    for k, x in zip(places, new, strict=True):
+        result[k] = x
+    return result
