@@ -20,7 +20,7 @@ import numpy as np  # noqa: E402
 
 import jaxdyn as jd  # noqa: E402
 from benchmarks.robots import make  # noqa: E402
-from jaxdyn.algorithms import _derivatives, _factor, _kernel  # noqa: E402
+from jaxdyn.algorithms import _cpu, _derivatives, _factor, _kernel  # noqa: E402
 from jaxdyn.spatial import cos_sin  # noqa: E402
 
 TURNS = 9
@@ -93,7 +93,7 @@ def kernels(arm: jd.Model) -> None:
     }
     for title, (function, args) in rows.items():
         runs = {"one kernel": compiled(function, *args)}
-        with changed(_kernel, TRIED=()):
+        with changed(_cpu, fast_path=lambda: "off"):
             runs["XLA's kernels"] = compiled(function, *args)
         report(title, runs)
     given = compiled(jd.forward_dynamics, arm, *one)
@@ -133,7 +133,7 @@ def chunks(name: str, batch: int, sizes: tuple[int, ...]) -> None:
     model, runs = make(name), {}
     args = states(model, batch)
     for size in sizes:
-        with changed(_kernel, _chunk=lambda jaxpr, size=size: size):
+        with changed(_cpu, _chunk=lambda jaxpr, size=size: size):
             many = jax.vmap(jd.forward_dynamics, (None, 0, 0, 0))
             runs[str(size)] = compiled(many, model, *args)
     report(f"{name}, forward dynamics, states at a time", runs)

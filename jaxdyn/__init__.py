@@ -46,6 +46,7 @@ from jaxdyn.algorithms import potential_energy as potential_energy
 from jaxdyn.algorithms import power as power
 from jaxdyn.algorithms import random_configuration as random_configuration
 from jaxdyn.algorithms import regressor as regressor
+from jaxdyn.analysis import check_installation as check_installation
 from jaxdyn.dynamics import Baumgarte as Baumgarte
 from jaxdyn.dynamics import CheckedDynamics as CheckedDynamics
 from jaxdyn.dynamics import LoopCondition as LoopCondition

@@ -16,6 +16,7 @@ from jaxdyn.algorithms._configuration import unit_quaternions as unit_quaternion
 from jaxdyn.algorithms._constrained import recursive as recursive
 from jaxdyn.algorithms._contraction import parallel_forward as parallel_forward
 from jaxdyn.algorithms._coriolis import coriolis as coriolis
+from jaxdyn.algorithms._cpu import fast_path as fast_path
 from jaxdyn.algorithms._denoc import denoc as denoc
 from jaxdyn.algorithms._denoc import denoc_forward as denoc_forward
 from jaxdyn.algorithms._denoc import denoc_inertia as denoc_inertia

@@ -1,5 +1,8 @@
-"""What a computation costs: operation counts, and the recursions in link frames."""
+"""What a computation costs and needs: operation counts, link frames, the check of an
+installation."""
 
+from jaxdyn.analysis._installation import Installation as Installation
+from jaxdyn.analysis._installation import check_installation as check_installation
 from jaxdyn.analysis._link_forward import (
     link_forward_dynamics as link_forward_dynamics,
 )

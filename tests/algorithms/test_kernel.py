@@ -3,13 +3,11 @@ import sys
 
 import jax
 import jax.numpy as jnp
-import jaxlib.version
 import numpy as np
 import pytest
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 import jaxdyn as jd
-from jaxdyn.algorithms import _kernel
 from jaxdyn.algorithms._kernel import kernel
 
 
@@ -99,9 +97,6 @@ def test_traced_values_must_be_arguments():
         jax.jit(jax.grad(lambda c: kernel(lambda x: x * c)(jnp.ones(3)).sum()))(2.0)
 
 
-@pytest.mark.skipif(
-    jaxlib.version.__version__ not in _kernel.TRIED, reason="not tried with this jaxlib"
-)
 @pytest.mark.parametrize("name", ["forward_dynamics", "inverse_dynamics"])
 def test_the_recursions_and_their_gradients_are_kernels(name, rng):
     model = jd.robots.puma_560()
@@ -138,13 +133,6 @@ def test_what_cannot_be_one_kernel_is_compiled_as_written(rng):
     solve = kernel(lambda x: jnp.linalg.solve(x + 9 * jnp.eye(4), x))
     assert not is_tagged(solve, x)
     assert_same(jax.jit(solve)(x), jnp.linalg.solve(x + 9 * jnp.eye(4), x))
-
-
-def test_releases_of_jaxlib_that_were_not_tried_get_no_tag(rng, monkeypatch):
-    monkeypatch.setattr(_kernel, "TRIED", ())
-    args = arguments(rng)
-    assert not is_tagged(kernel(f), *args)
-    assert_same(jax.jit(kernel(f))(*args), f(*args))
 
 
 @pytest.mark.parametrize(
