@@ -27,7 +27,7 @@ from benchmarks.plan import (
 from benchmarks.problem import ROWS
 from benchmarks.report import publish, write_report
 from benchmarks.run import Settings, run, run_compile, run_startup
-from benchmarks.session import FLAGS
+from benchmarks.session import FLAGS, known_flags
 
 QUICK = {"repeats": 5, "limit": 60.0, "ways": 1, "left_out": QUICK_LEFT_OUT}
 BARS = {"ways": 1, "left_out": QUICK_LEFT_OUT, "takes_part": takes_part_in_bars}
@@ -87,7 +87,7 @@ def measure(options: argparse.Namespace) -> None:
         "kind": kind,
         "machine": machine(),
         "versions": versions(),
-        "flags": FLAGS,
+        "flags": {name: known_flags(text) for name, text in FLAGS.items()},
         "asynchronous": options.asynchronous,
         "repeats": settings.repeats,
         "load_before": os.getloadavg(),
@@ -122,11 +122,12 @@ def main() -> None:
     options.output.mkdir(parents=True, exist_ok=True)
     if not options.report:
         measure(options)
+        print(f"measured: {options.output}/results.json (--report writes its report)")
     text = write_report(options.output)
     print(text.split("\n## ")[0])
     if options.publish:
         publish(text, options.output)
-    print(f"{options.output}/report.md, results.json and plots")
+    print(f"{options.output}/report.md and plots")
 
 
 if __name__ == "__main__":

@@ -8,10 +8,11 @@ from benchmarks.plan import GROWTH, PEERS
 from benchmarks.results import Best, best
 
 Curves = dict[str, dict[int, float]]
+POINTS, LIBRARIES = 4, 2  # with fewer a plot shows nothing
 
 
 def write_plots(results: dict[str, Any], folder: Path) -> list[Path]:
-    """All plots for which the run has at least two points of a curve."""
+    """All plots for which the run has enough: some points each of some libraries."""
     records, compiled = results["records"], results.get("compile", [])
     row = {"row": "forward_dynamics", "precision": "float64"}
 
@@ -52,8 +53,9 @@ def write_plots(results: dict[str, Any], folder: Path) -> list[Path]:
     }
     written = []
     for name, (curves, labels) in plots.items():
-        curves = {k: c for k, c in curves.items() if len(c) > 1 and any(c.values())}
-        if curves:
+        curves = {k: c for k, c in curves.items() if len(c) >= POINTS}
+        curves = {k: c for k, c in curves.items() if any(c.values())}
+        if len(curves) >= LIBRARIES:
             written.append(_plot(curves, labels, folder / f"{name}.png"))
     return written
 

@@ -49,9 +49,10 @@ def publish(text: str, folder: Path, document: Path = DOCUMENT) -> None:
         raise ValueError(f"{document} has no markers {START} and {STOP}.")
     images = document.parent / "images"
     images.mkdir(exist_ok=True)
-    for plot in folder.glob("*.png"):
-        (images / f"performance_{plot.name}").write_bytes(plot.read_bytes())
-        text = text.replace(f"({plot.name})", f"(images/performance_{plot.name})")
+    for plot in folder.glob("*.png"):  # also of earlier runs, which are left out
+        if f"({plot.name})" in text:
+            (images / f"performance_{plot.name}").write_bytes(plot.read_bytes())
+            text = text.replace(f"({plot.name})", f"(images/performance_{plot.name})")
     before, rest = page.split(START, 1)
     after = rest.split(STOP, 1)[1]
     document.write_text(f"{before}{START}\n\n{text}\n{STOP}{after}")
@@ -125,11 +126,11 @@ def _compile(results: dict[str, Any]) -> list[str]:
     parts, startup = [], results.get("startup")
     if startup:
         lines = [f"import {k}: {v:.2f} s" for k, v in startup["import"].items()]
-        for name, (first, second) in startup["plain_calls"].items():
-            lines.append(
-                f"forward_dynamics of the arm outside of jit, {name}: first call "
-                f"{first:.2f} s, second {second * 1e3:.2f} ms"
-            )
+        calls = startup["plain_calls"]
+        found = calls.get("failed") or (
+            f"first call {calls['first']:.2f} s, second {calls['second'] * 1e3:.2f} ms"
+        )
+        lines.append(f"forward_dynamics of the arm outside of jit: {found}")
         parts.append("## Start\n\n" + "\n".join(f"- {line}" for line in lines))
     records = results.get("compile", [])
     robots = list(dict.fromkeys(record["case"]["robot"] for record in records))

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,18 @@ FLAGS = {  # of XLA; each library runs under each, and its best one counts
     "memory scheduler": _SCHEDULER,
     "both": f"{_EMITTERS} {_SCHEDULER}",
 }
+
+
+def known_flags(flags: str) -> str:
+    """Those of some XLA flags that this release knows: others end a process."""
+    return " ".join(filter(_is_known, flags.split()))
+
+
+@cache
+def _is_known(flag: str) -> bool:
+    environment = os.environ | {"XLA_FLAGS": flag, "JAX_PLATFORMS": "cpu"}
+    command = [sys.executable, "-c", "import jax; jax.devices()"]
+    return not subprocess.run(command, env=environment, capture_output=True).returncode
 
 
 @dataclass(frozen=True)
@@ -52,7 +65,7 @@ class Session:
     def start(self) -> None:
         """Start the process; it goes to its cores before it imports anything large."""
         environment = os.environ | {
-            "XLA_FLAGS": FLAGS[self.who.flags],
+            "XLA_FLAGS": known_flags(FLAGS[self.who.flags]),
             "JAX_ENABLE_X64": str(int(self.who.precision == "float64")),
             "JAX_PLATFORMS": "cpu",
             "BENCHMARKS_ASYNCHRONOUS": str(int(self.is_async)),

@@ -26,11 +26,10 @@ import numpy as np
 import jaxdyn as jd
 from jaxdyn.cli import main
 from jaxdyn.io import Figure, Report, Table, Verdict
+from parts.timed_programs import QUICK
 
 DTYPES = ("float32", "float64")
 ROUNDED = "rounded inputs"
-# the same operations, compiled in half the time: speed is no matter here
-QUICK = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
 QUANTITIES = {
     "forward": (jd.forward_dynamics, ("q", "qd", "tau"), "qdd_fd"),
     "inverse": (jd.inverse_dynamics, ("q", "qd", "qdd"), "tau_id"),

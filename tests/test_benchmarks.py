@@ -16,7 +16,8 @@ from benchmarks.problem import Robot
 from benchmarks.report import publish, write_report
 from benchmarks.robots import arm, humanoid, make, write
 from benchmarks.run import Settings, run, run_case
-from benchmarks.session import Contestant, Session
+from benchmarks.session import Contestant, Session, known_flags
+from tests.reference import DATA
 
 
 @pytest.fixture
@@ -71,6 +72,7 @@ def test_a_worker_checks_and_times_jaxdyn(small_robot, tmp_path):
         answer = ask(session, do="prepare", **row, way="", batch=4)
         assert answer["error"] == 0 and answer["memory"] > 0
         assert ask(session, do="time", **row, way="", calls=2)["seconds"] > 0
+        assert set(ask(session, do="plain_calls")) == {"first", "second"}
         reference = small_robot.reference("inverse_dynamics")
         np.save(small_robot.folder / "inverse_dynamics.npy", reference + 1)
         wrong = session.ask(60.0, do="prepare", **row, way="", batch=4)
@@ -82,7 +84,7 @@ def test_a_worker_checks_and_times_jaxdyn(small_robot, tmp_path):
 
 
 def test_a_missing_library_is_reported(tmp_path):
-    who = Contestant("no_such_library", "float64", "both")
+    who = Contestant("no_such_library", "float64")
     settings = Settings(tmp_path, [who])
     settings.say = lambda text: None
     records = run([Case("chain2", "mass_matrix", 4)], settings, lambda records: None)
@@ -150,11 +152,15 @@ def test_bars_take_the_best_way_of_the_best_peer(tmp_path):
 
 
 def test_the_report_is_complete_and_published_between_its_markers(tmp_path):
-    batches = [record("jaxdyn", n / 1e6, batch=n) for n in (64, 1024)]
-    records = [*batches, record("mjx", 1.0, turns=[], failed="over the limit of 9 s")]
+    records = [
+        record(peer, n / 1e6, batch=n)
+        for peer in ("jaxdyn", "frax")
+        for n in (64, 1024, 4096, 16384)
+    ]
+    records += [record("mjx", 1.0, turns=[], failed="over the limit of 9 s")]
     (tmp_path / "results.json").write_text(json.dumps(synthetic(records)))
     text = write_report(tmp_path)
-    assert "| forward dynamics, batch 64 | 1 | – |" in text
+    assert "| forward dynamics, batch 64 | 1 | – | 1 |" in text
     assert "mjx: over the limit of 9 s" in text and "mjx has no number at all" in text
     assert (tmp_path / "throughput.png").exists()
     page = tmp_path / "docs" / "performance.md"
@@ -165,6 +171,56 @@ def test_the_report_is_complete_and_published_between_its_markers(tmp_path):
     assert published.startswith("mine\n") and published.endswith("\nalso mine\n")
     assert "old" not in published and "images/performance_throughput.png" in published
     assert (tmp_path / "docs" / "images" / "performance_throughput.png").exists()
+
+
+@pytest.mark.parametrize(
+    ("peers", "batches"),
+    [(["jaxdyn"], (64, 1024, 4096, 16384)), (["jaxdyn", "frax"], (64, 1024, 4096))],
+)
+def test_a_plot_of_one_library_or_of_three_points_is_not_published(
+    tmp_path, peers, batches
+):
+    records = [record(peer, n / 1e6, batch=n) for peer in peers for n in batches]
+    (tmp_path / "results.json").write_text(json.dumps(synthetic(records)))
+    (tmp_path / "throughput.png").write_bytes(b"of an earlier run")
+    (tmp_path / "docs" / "images").mkdir(parents=True)
+    page = tmp_path / "docs" / "performance.md"
+    page.write_text("<!-- results --><!-- /results -->")
+    published = tmp_path / "docs" / "images" / "performance_throughput.png"
+    published.write_bytes(b"of the full run")
+    publish(write_report(tmp_path), tmp_path, page)
+    assert published.read_bytes() == b"of the full run"
+    assert "throughput.png" not in page.read_text()
+
+
+def recorded_run() -> dict:
+    """`python -m benchmarks --bars` with jaxdyn, chain50, compile times: a part."""
+    return json.loads((DATA / "benchmark_run" / "results.json").read_text())
+
+
+def test_a_recorded_run_gives_a_report(tmp_path):
+    (tmp_path / "results.json").write_text(json.dumps(recorded_run()))
+    text = write_report(tmp_path)
+    assert (tmp_path / "report.md").read_text() == text
+    for line in (
+        "| forward dynamics, batch 64 | 5.47 |",
+        "- forward_dynamics of the arm outside of jit: first call",
+        "| jaxdyn, forward dynamics | 1.01 | 0.95 |",
+        "by the state / FD's, n = 50 | ≤ 2.5 | 2.23 | yes |",
+    ):
+        assert line in text
+
+
+def test_a_start_that_failed_is_reported(tmp_path):
+    run = recorded_run()
+    run["startup"]["plain_calls"] = {"failed": "over the limit of 60 s"}
+    (tmp_path / "results.json").write_text(json.dumps(run))
+    assert "outside of jit: over the limit of 60 s" in write_report(tmp_path)
+
+
+def test_flags_that_xla_does_not_know_are_left_out():
+    known = "--xla_cpu_multi_thread_eigen=false"
+    assert known_flags(f"--xla_no_such_flag=1 {known}") == known
 
 
 def test_the_parent_does_not_load_jax():

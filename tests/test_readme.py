@@ -1,7 +1,12 @@
 import re
 from pathlib import Path
 
-README = Path(__file__).parent.parent / "README.md"
+import pytest
+
+TOP = Path(__file__).parent.parent
+README = TOP / "README.md"
+PAGES = [README, TOP / "CONTRIBUTING.md", TOP / "experiments" / "README.md"]
+PAGES += sorted(TOP.glob("docs/*.md"))
 
 
 def test_the_code_in_the_readme_runs():
@@ -13,3 +18,16 @@ def test_the_code_in_the_readme_runs():
     assert names["qdd"].shape == names["x"].shape == (6,)
     assert names["A"].shape == (12, 12)
     assert names["by_mass"].shape == (2, 6)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(TOP)))
+def test_commands_on_a_page_exist(page):
+    text = page.read_text(encoding="utf-8")
+    makefile = (TOP / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^([a-z-]+):", makefile, re.M))
+    assert set(re.findall(r"(?:`|^)make ([a-z-]+)", text, re.M)) <= targets
+    for module in re.findall(r"python -m (benchmarks[.\w]*)", text):
+        assert (TOP / f"{module.replace('.', '/')}.py").exists(), module
+    for name in re.findall(r"jaxdyn reproduce (\w+)", text):
+        known = name in ("all", "NAME")
+        assert known or (TOP / "experiments" / f"{name}.py").exists(), name

@@ -15,9 +15,6 @@ import numpy as np
 import jaxdyn as jd
 
 INVERSE = "newton_euler"  # the one method of inverse dynamics among those of forward
-# the same operations, compiled in half the time, where speed is no matter
-QUICK = {"xla_backend_optimization_level": 0, "xla_cpu_use_fusion_emitters": False}
-
 
 # LAPACK comes with SciPy and reads this when it is loaded: its threads can stall each
 # other for half a second where one thread needs half a millisecond (n = 300, two cores)
@@ -27,6 +24,20 @@ HAS_ONE_THREAD = _IS_EARLY and _GIVEN == "1"
 # a call that is waited for anyway needs no thread of its own, which a busy machine
 # delays; takes effect before the first computation of a process
 jax.config.update("jax_cpu_enable_async_dispatch", False)
+
+
+def _quick() -> dict[str, Any]:
+    """Compiler options for the same operations in half the time of compilation."""
+    level = {"xla_backend_optimization_level": 0}
+    options = level | {"xla_cpu_use_fusion_emitters": False}
+    try:
+        jax.jit(lambda: 0, compiler_options=options).lower().compile()
+    except RuntimeError:  # newer releases have no such option
+        return level
+    return options
+
+
+QUICK = _quick()  # where the speed of the program is no matter
 
 
 def method_of(name: str) -> Callable:

@@ -1,12 +1,12 @@
 """What a fit found, in one form for all methods."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
 import equinox as eqx
 import jax
 import numpy as np
-import scipy.stats
 
 from jaxdyn.algorithms import dynamic_parameters, parameter_names
 from jaxdyn.dynamics import inverse_dynamics
@@ -15,6 +15,7 @@ from jaxdyn.identify import (
     LinearFit,
     Parameters,
     base_parameters,
+    confidence_interval,
     consistent,
     least_squares,
 )
@@ -26,24 +27,21 @@ LEVEL = 0.95  # of intervals
 _STRONG = 0.95  # correlations from which on two parameters are hardly told apart
 _EFFECTS = (("armature",), ("damping",), ("friction",), ("stiffness",))
 _OF_BODIES = (("mass",), ("com",), ("inertia",))
+_SIGNED = re.compile(r"\.(h_.|I_xy|I_xz|I_yz)$")  # others are positive in any model
 _USUAL = 0.1  # where the search for an effect starts that is nominally zero
 _FAR = 100.0  # times that or a nominal value: starts are not farther away
 
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """Named numbers with intervals; an infinite std: the data do not tell it."""
+    """Named numbers with intervals; `known` are those that the data determine."""
 
     names: tuple[str, ...]
     nominal: np.ndarray
     fitted: np.ndarray
     std: np.ndarray
     interval: np.ndarray
-
-    @property
-    def known(self) -> np.ndarray:
-        """Which of them the data tell."""
-        return np.isfinite(self.std)
+    known: np.ndarray
 
     @property
     def rows(self) -> list[dict[str, Any]]:
@@ -101,6 +99,7 @@ def of_fit(fit: Fit, log: Log, held: int, std: Any) -> Estimate:
         fitted=np.asarray(fit.values, float),
         std=np.sqrt(np.diag(covariance)),
         interval=fit.interval(LEVEL),
+        known=fit.determined,
     )
     return Estimate(
         what="parameters",
@@ -123,11 +122,16 @@ def of_linear(linear: LinearFit) -> Estimate:
     """What least squares found: combinations, and a possible model near to them."""
     model, words = _consistent(linear)
     held = len(linear.validation_residuals)
-    nominal, interval = linear.base.of(linear.model), linear.interval(LEVEL)
-    parts = nominal, linear.beta, linear.std, interval
     return Estimate(
         what="combinations",
-        parameters=Numbers(linear.combinations, *parts),
+        parameters=Numbers(
+            names=linear.combinations,
+            nominal=linear.base.of(linear.model),
+            fitted=linear.beta,
+            std=linear.std,
+            interval=linear.interval(LEVEL),
+            known=np.isfinite(linear.std),
+        ),
         correlation=_correlation(linear.covariance, linear.std),
         combinations=None,
         robot=linear.model.name,
@@ -215,10 +219,17 @@ def _combinations(fit: Fit, log: Log, std: Any) -> Numbers | None:
     A = Y[..., base.columns[base.independent]] / noise
     R = np.linalg.qr(A.reshape(-1, base.rank), mode="r")
     size = np.linalg.norm(np.linalg.inv(R), axis=1) * fit.uncertainty.scale
-    half = scipy.stats.t.ppf((1 + LEVEL) / 2, fit.uncertainty.freedom) * size
-    values = base.of(fit.model)
-    interval = np.stack([values - half, values + half], axis=1)
-    return Numbers(base.combinations, base.of(model), values, size, interval)
+    values, freedom = base.of(fit.model), fit.uncertainty.freedom
+    signed = np.array([_SIGNED.search(name) is not None for name in base.names])
+    positive = (base.B >= 0).all(axis=1) & ~base.B[:, signed].any(axis=1)
+    return Numbers(
+        names=base.combinations,
+        nominal=base.of(model),
+        fitted=values,
+        std=size,
+        interval=confidence_interval(values, size, freedom, LEVEL, positive=positive),
+        known=~positive | (size <= values),
+    )
 
 
 def _correlation(covariance: np.ndarray, std: np.ndarray) -> np.ndarray:

@@ -77,10 +77,11 @@ def _text(
     if hidden.size:
         names = ", ".join(f"`{estimate.parameters.names[k]}`" for k in hidden)
         parts.append(
-            f"The motion does not tell {hidden.size} of the parameters by themselves: "
-            f"{names}. They matter in combinations with others, or not at all; their "
-            "values are those of the nominal robot and of priors, as far as "
-            "combinations leave them free."
+            f"The motion does not determine {hidden.size} of the {estimate.what} by "
+            f"themselves: {names}. Their standard deviations exceed their size. They "
+            "matter in combinations with others, or not at all; as far as combinations "
+            "leave them free, their values are those of the nominal robot and of "
+            "priors."
         )
     return "\n\n".join([*parts, *notes])
 
@@ -99,7 +100,7 @@ def _numbers(title: str, numbers: Numbers) -> Table:
     rows = []
     for row, is_known in zip(numbers.rows, numbers.known, strict=True):
         told = [_digits(row[key]) for key in ("std", "low", "high")]
-        told = told if is_known else ["not told", "", ""]
+        told = told if is_known else ["not determined", "", ""]
         rows.append(
             [row["name"], _digits(row["nominal"]), _digits(row["fitted"]), *told]
         )

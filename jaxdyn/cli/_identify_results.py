@@ -118,9 +118,9 @@ def print_estimate(estimate: Estimate, quality: Quality | None, seconds: float) 
 
 
 def _print_numbers(what: str, numbers: Numbers, file: str) -> None:
-    """Those that the data tell, and how many there are besides."""
+    """Those that the data determine, and how many there are besides."""
     print(f"\n{what}, with {LEVEL:.0%} intervals:")
-    told = [row for row in numbers.rows if np.isfinite(row["std"])]
+    told = [x for x, known in zip(numbers.rows, numbers.known, strict=True) if known]
     keys = ("nominal", "fitted", "std", "low", "high")
     rows = [["", *keys[:3], "from", "to"]]
     rows += [[x["name"], *(_number(x[key]) for key in keys)] for x in told[:ROWS]]
@@ -129,9 +129,7 @@ def _print_numbers(what: str, numbers: Numbers, file: str) -> None:
         print(f"  and {len(told) - ROWS} more in {file}")
     left = len(numbers.names) - len(told)
     if left > 0:
-        print(
-            f"  {left} more are told by this motion in combinations alone: see {file}"
-        )
+        print(f"  {left} more are not determined by themselves: see {file}")
 
 
 def _write_numbers(path: Path, numbers: Numbers) -> None:
@@ -198,6 +196,7 @@ def _draw(
                 [_short(numbers.names[k]) for k in known],
                 numbers.nominal[known],
                 numbers.fitted[known],
+                numbers.std[known],
                 numbers.interval[known],
             )
             figures[f"{file}.png"] = _caption(file, estimate)
@@ -218,8 +217,8 @@ def _draw(
 def _caption(file: str, estimate: Estimate) -> str:
     what = estimate.what if file == "parameters" else file
     return (
-        f"Change of {what} from their nominal values, with {LEVEL:.0%} intervals, in "
-        "percent of each. What goes beyond the frame is hardly told."
+        f"Change of {what} from their nominal values, in standard deviations, with "
+        f"{LEVEL:.0%} intervals. Those that the motion does not determine are left out."
     )
 
 

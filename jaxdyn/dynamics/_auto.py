@@ -14,8 +14,8 @@ GPU_LANES = 65536  # bodies times states that keep a device busy
 def automatic(method: str, sequential: str, model: Model, *arrays: Any) -> str:
     """The method, or for "auto" the one that should take less time.
 
-    On a CPU that is the sequential one: with two cores the parallel one took 1.1 to 1.8
-    times as long for one state of 256 to 4096 joints, and it takes longer in a batch.
+    On a CPU that is the sequential one: the parallel one takes no less time for one
+    state, and more in a batch.
     On other devices it is "parallel" for trees at least `GPU_DEPTH` elementary steps
     deep while bodies times states are at most `GPU_LANES`. States are counted as far
     as they can be seen: those of a `jax.vmap` around the call, not around a `jax.jit`

@@ -6,6 +6,7 @@ from jaxdyn.identify._definite import definite as definite
 from jaxdyn.identify._filters import filtered as filtered
 from jaxdyn.identify._fit import Fit as Fit
 from jaxdyn.identify._fit import fit as fit
+from jaxdyn.identify._intervals import confidence_interval as confidence_interval
 from jaxdyn.identify._priors import Gaussian as Gaussian
 from jaxdyn.identify._priors import Geodesic as Geodesic
 from jaxdyn.identify._residuals import Acceleration as Acceleration

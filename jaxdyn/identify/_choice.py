@@ -64,6 +64,11 @@ class Parameters(eqx.Module):
         """The names of the physical numbers in `values`."""
         return tuple(name for x in self.chosen for name in x.value_names)
 
+    @property
+    def bounds(self) -> Float[np.ndarray, "values 2"]:
+        """Lower and upper bounds of what `values` are in physical models."""
+        return np.array([ends for x in self.chosen for ends in x.bounds])
+
     def parts(self, theta: Float[Array, " k"]) -> list[Float[Array, "rows _"]]:
         """The coordinates of each block, a row for each of its elements."""
         if jnp.shape(theta) != self.theta.shape:

@@ -2,6 +2,7 @@
 
 import difflib
 import fnmatch
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -16,6 +17,8 @@ Path = tuple[str | int, ...]
 POSITIVE = ("armature", "damping", "friction", "friction_speed", "stiffness")
 CHOSEN = "none of the chosen parameters"
 SYMMETRIC = ("xx", "xy", "xz", "yy", "yz", "zz")
+_DIAGONAL = ("_xx", "_yy", "_zz")
+_POSITIVE_ENDS = {"positive": "", "inertia": _DIAGONAL, "body": (".mass", *_DIAGONAL)}
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,15 @@ class Element:
             return names + [f"{body}.inertia_{x}" for x in SYMMETRIC]
         ends = SYMMETRIC if self.kind == "inertia" else "xyz"
         return [f"{self.name}_{x}" for x in ends]
+
+    @property
+    def bounds(self) -> list[tuple[float, float]]:
+        """Between which numbers each of `value_names` can be."""
+        if self.kind == "axis":
+            return [(-1.0, 1.0)] * 3
+        positive = _POSITIVE_ENDS.get(self.kind, ())
+        lows = (0.0 if x.endswith(positive) else -math.inf for x in self.value_names)
+        return [(low, math.inf) for low in lows]
 
 
 def elements(model: Model) -> list[Element]:

@@ -8,12 +8,12 @@ from typing import Any
 
 import equinox as eqx
 import numpy as np
-import scipy.stats
-from jaxtyping import Array, Float
+from jaxtyping import Array, Bool, Float
 from tqdm import tqdm
 
 from jaxdyn.identify._checkpoints import Checkpoints, digest
 from jaxdyn.identify._choice import Parameters
+from jaxdyn.identify._intervals import confidence_interval
 from jaxdyn.identify._priors import Prior
 from jaxdyn.identify._problem import Problem, Residual, held_out_size, split
 from jaxdyn.identify._solvers import Found, LevenbergMarquardt, Optax
@@ -76,12 +76,31 @@ class Fit(eqx.Module):
         return tuple(name for name, known in pairs if not known)
 
     def interval(self, level: float = 0.95) -> Float[np.ndarray, "values 2"]:
-        """Lower and upper ends of intervals that hold the true values so often."""
-        if not 0 < level < 1:
-            raise ValueError(f"level is {level}, expected a number between 0 and 1.")
-        t = scipy.stats.t.ppf((1 + level) / 2, self.uncertainty.freedom)
-        values = np.asarray(self.values, float)
-        return np.stack([values - t * self.std, values + t * self.std], axis=1)
+        """Lower and upper ends of intervals that contain the true values so often.
+
+        All of it is physically possible. What is positive in every model (masses,
+        moments of inertia, damping, ...) has the interval of its logarithm, mapped
+        back (`confidence_interval`); components of unit vectors end at -1 and 1. Other
+        values (mass centres, products of inertia, ...) have value ± t std.
+        """
+        low, high = self.parameters.bounds.T
+        freedom, positive = self.uncertainty.freedom, low == 0
+        given = self.values, self.std, freedom, level
+        ends = confidence_interval(*given, positive=positive)
+        return np.clip(ends, low[:, None], high[:, None])
+
+    @property
+    def determined(self) -> Bool[np.ndarray, " values"]:
+        """Which values are known better than their own size, by standard deviation.
+
+        The size is that of the value itself. For a value that may be zero or negative
+        it is, if that is more, half of the change by coordinates of length 1, such as
+        half of the radius of gyration for a mass centre.
+        """
+        size = np.abs(np.asarray(self.values, float))
+        signed = self.parameters.bounds[:, 0] < 0
+        size[signed] = np.maximum(size, self.uncertainty.reach / 2)[signed]
+        return self.std <= size
 
     def correlated(self, least: float = 0.95) -> list[tuple[str, str, float]]:
         """Pairs of values that the data hardly tell apart, and their correlation."""
@@ -96,19 +115,20 @@ class Fit(eqx.Module):
         return sorted(pairs, key=lambda pair: -abs(pair[2]))
 
     def table(self, level: float = 0.95) -> str:
-        """Names, nominal and fitted values, standard deviations and intervals."""
+        """Names, nominal and fitted values, standard deviations and intervals.
+
+        What is not `determined` has no digits that mean anything, and none are given.
+        """
         nominal = self.parameters.nominal_values
         low, high = self.interval(level).T
         columns = zip(
             self.names, nominal, self.values, self.std, low, high, strict=True
         )
         rows = [["", "nominal", "fitted", "std", f"{level:.0%} interval", ""]]
-        for name, *numbers in columns:
-            known = np.isfinite(numbers[2])
+        for (name, *numbers), is_known in zip(columns, self.determined, strict=True):
             cells = [f"{x:.5g}" for x in numbers]
-            rows.append(
-                [name, *cells[:2], *(cells[2:] if known else ["not told", "", ""])]
-            )
+            told = cells[2:] if is_known else ["not determined", "", ""]
+            rows.append([name, *cells[:2], *told])
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = [
             "  ".join(x.ljust(w) for x, w in zip(row, widths, strict=True)).rstrip()

@@ -23,6 +23,7 @@ class Uncertainty(eqx.Module):
         residuals: of the rows that were fitted, in standard deviations.
         covariance: of the values; infinite variances where nothing is told.
         known: which values the data, or priors, tell.
+        reach: how far coordinates of length 1 change each value.
         scale: the size of the noise, 1 if standard deviations were right.
         freedom: the number of residuals less that of directions that they tell.
         rank: the number of directions that residuals and priors tell.
@@ -32,6 +33,7 @@ class Uncertainty(eqx.Module):
     residuals: Float[np.ndarray, "rows m"]
     covariance: Float[np.ndarray, "values values"]
     known: Bool[np.ndarray, " values"]
+    reach: Float[np.ndarray, " values"]
     scale: float = eqx.field(static=True)
     freedom: int = eqx.field(static=True)
     rank: int = eqx.field(static=True)
@@ -61,7 +63,7 @@ def uncertainty(problem: Problem, x: Unknowns, lags: int) -> Uncertainty:
     # what is zero for any parameters, such as the start of a motion, is no data
     count = int(((residuals != 0) | J.any(axis=-1)).sum())
     if not all(np.isfinite(a).all() for a in arrays):
-        return _nothing(residuals, len(V), count)
+        return _nothing(residuals, V, count)
     least = max(_RANK, _ROUNDING * float(jnp.finfo(x.theta.dtype).eps))
     flat = J.reshape(-1, J.shape[-1])
     root, hidden = _directions(np.concatenate([flat, prior]), least)
@@ -75,19 +77,34 @@ def uncertainty(problem: Problem, x: Unknowns, lags: int) -> Uncertainty:
         measured = count / free * root.T @ _long_run(noise, J, lags) @ root
     covariance = V @ root @ (measured + believed) @ root.T @ V.T
     # a value is known unless it changes along directions of which nothing is told
-    leak = np.linalg.norm(V @ hidden, axis=1)
-    known = leak <= _LEAK * np.linalg.norm(V, axis=1)
+    leak, reach = np.linalg.norm(V @ hidden, axis=1), np.linalg.norm(V, axis=1)
+    known = leak <= _LEAK * reach
     covariance[~known, :] = covariance[:, ~known] = 0.0
     covariance[~known, ~known] = np.inf
-    freedom, rank = max(free, 1), root.shape[1]
-    return Uncertainty(residuals, covariance, known, float(scale), freedom, rank, count)
+    return Uncertainty(
+        residuals=residuals,
+        covariance=covariance,
+        known=known,
+        reach=reach,
+        scale=float(scale),
+        freedom=max(free, 1),
+        rank=root.shape[1],
+        count=count,
+    )
 
 
-def _nothing(residuals: np.ndarray, values: int, count: int) -> Uncertainty:
+def _nothing(residuals: np.ndarray, V: np.ndarray, count: int) -> Uncertainty:
     """That of values of which nothing is known."""
-    covariance = np.diag(np.full(values, np.inf))
-    known = np.zeros(values, bool)
-    return Uncertainty(residuals, covariance, known, np.inf, max(count, 1), 0, count)
+    return Uncertainty(
+        residuals=residuals,
+        covariance=np.diag(np.full(len(V), np.inf)),
+        known=np.zeros(len(V), bool),
+        reach=np.linalg.norm(V, axis=1),
+        scale=np.inf,
+        freedom=max(count, 1),
+        rank=0,
+        count=count,
+    )
 
 
 def _directions(J: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:

@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 _MEASURED, _FITTED, _ERROR, _HELD = "#9aa5b5", "#3b6fb6", "#c8453d", "#f4ead9"
 _PANELS = 16  # more joints than these are not shown
 _NAMES = 80  # more parameters than these are not named
+_EXACT = 1e-6  # of a parameter: less counts as no deviation
 
 
 def plot_fit(
@@ -60,37 +61,55 @@ def plot_intervals(
     names: list[str] | tuple[str, ...],
     nominal: np.ndarray,
     values: np.ndarray,
+    std: np.ndarray,
     interval: np.ndarray,
 ) -> Path:
-    """Saves parameters with their intervals, in percent of their size.
+    """Saves how far parameters are from their nominal values, and their numbers.
 
-    The size is the larger of |nominal| and |fitted|. Those that are wider than twice of
-    it go beyond the frame.
+    Distances are in standard deviations, on an axis that is logarithmic beyond ten.
+    Numbers and ends of intervals are written beside them.
 
     Args:
         interval: lower and upper ends, [parameters, 2].
     """
-    scale = np.maximum(np.abs(nominal), np.abs(values))
-    scale = np.where(scale > 0, scale, 1.0) / 100
     order = np.arange(len(names))[:_NAMES]
     figure = _figure(9.0, 1.2 + 0.2 * len(order))
     ax = figure.subplots()
-    ends = np.clip((interval - nominal[:, None]) / scale[:, None], -205, 205)
-    middle = np.clip((values - nominal) / scale, -205, 205)
-    ax.hlines(order, ends[order, 0], ends[order, 1], color=_FITTED, lw=2.5, alpha=0.55)
-    ax.plot(middle[order], order, "o", color=_FITTED, ms=4, label="fitted, interval")
+    ends = in_deviations(interval.T, nominal, values, std)[:, order]
+    middle = in_deviations(values, nominal, values, std)[order]
+    inside = np.abs([*ends[np.isfinite(ends)], *middle])
+    widest = 1.2 * inside.max(initial=5)
+    ends = np.clip(ends, -2 * widest, 2 * widest)
+    ax.hlines(order, *ends, color=_FITTED, lw=2.5, alpha=0.55)
+    ax.plot(middle, order, "o", color=_FITTED, ms=4, label="fitted, interval")
     ax.axvline(0, color="#23272e", lw=1, label="nominal")
-    inside = np.abs(ends[order])
-    widest = 1.05 * inside[inside < 200].max(initial=1.0)
+    ax.set_xscale("symlog", linthresh=10, linscale=2)
     ax.set_xlim(-widest, widest)
     ax.set_ylim(len(order) - 0.5, -0.5)
     ax.set_yticks(order, [names[k] for k in order], fontsize="x-small")
+    right = ax.secondary_yaxis("right")
+    texts = [
+        f"{values[k]:.3g} ({interval[k, 0]:.3g}, {interval[k, 1]:.3g})" for k in order
+    ]
+    right.set_yticks(order, texts, fontsize="x-small")
     ax.grid(alpha=0.3)
-    ax.set_xlabel("change from nominal (% of the parameter)")
+    ax.set_xlabel("change from nominal (standard deviations)")
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, frameon=False)
     if len(order) < len(names):
         figure.supxlabel(f"{len(names) - len(order)} more are in the table")
     return _saved(figure, path)
+
+
+def in_deviations(
+    x: np.ndarray, nominal: np.ndarray, values: np.ndarray, std: np.ndarray
+) -> np.ndarray:
+    """How far x is from nominal, in standard deviations.
+
+    These count as at least 1e-6 of the parameter: logs without noise have none.
+    """
+    least = _EXACT * np.maximum(np.abs(nominal), np.abs(values))
+    unit = np.maximum(std, np.where(least > 0, least, 1.0))
+    return (x - nominal) / unit
 
 
 def plot_correlation(

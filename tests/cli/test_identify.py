@@ -250,6 +250,15 @@ def test_combinations_of_whole_bodies_are_as_sure_as_linear_ones(
     fitted, std = (np.array([float(row[k]) for row in rows]) for k in ("fitted", "std"))
     np.testing.assert_allclose((fitted - linear.beta) / linear.std, 0, atol=1e-2)
     np.testing.assert_allclose(std, linear.std, rtol=1e-3)
+    damping = next(x for x in rows if x["name"] == "j1.damping")  # by its logarithm
+    low, middle, high = (float(damping[key]) for key in ("low", "fitted", "high"))
+    np.testing.assert_allclose(low * high, middle**2, rtol=1e-12)
+    folder = tmp_path / "results" / "fit"
+    for row in read(folder / "parameters.csv"):
+        assert row["name"].endswith(
+            ("com_x", "com_y", "com_z", "_xy", "_xz", "_yz")
+        ) or (float(row["low"]) >= 0)
+    assert "not determined" in (folder / "report.html").read_text()
 
 
 def test_masses_alone_have_no_combinations(identify, tmp_path):

@@ -7,7 +7,7 @@ import jaxdyn as jd
 import log_depth
 from jaxdyn.analysis import Polynomial
 from parts import fifty_digits, hard_chains, parallel_programs, tree_shapes
-from tests.reference import load, relative_error
+from tests.reference import DATA, load, relative_error
 
 SIZES = (16, 64, 256)
 
@@ -42,6 +42,15 @@ def test_steps_of_a_chain_grow_by_a_constant_for_each_doubling():
     found = [tree_shapes.steps("chain", n) for n in (16, 32, 64)]
     assert [x.sequential for x in found] == [48, 96, 192]
     assert np.ptp(np.diff([x.least for x in found])) == 0
+
+
+@pytest.mark.parametrize("shape", tree_shapes.SHAPES)
+def test_the_table_in_the_docs_has_these_steps(shape):
+    page = (DATA.parents[1] / "docs" / "experiments.md").read_text(encoding="utf-8")
+    found = [tree_shapes.steps(shape, n) for n in SIZES[:2]]
+    for method, key in (("denoc", "sequential"), ("parallel", "parallel")):
+        first, second = (getattr(x, key) for x in found)
+        assert f"| {shape} | {method} | {first} | {second} |" in page
 
 
 def test_the_verdict_follows_the_steps():

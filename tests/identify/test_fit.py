@@ -102,7 +102,7 @@ def test_values_that_data_do_not_tell_are_named(rng):
     found = fit(chosen, Torque(0.01), measured(true, rng, noise=0.01))
     assert set(found.unknown) == {"link1.com_x", "link1.mass"}
     assert np.isinf(found.std).sum() == 2
-    assert "not told" in repr(found)
+    assert "not determined" in repr(found)
 
 
 def test_so_are_they_in_single_precision(rng):
@@ -141,9 +141,38 @@ def test_standard_deviations_are_those_of_linear_least_squares(rng):
     A = np.asarray(Y)[:, 0, columns]
     covariance = np.linalg.inv(A.T @ A) * (found.residuals**2).sum() / (len(A) - 2)
     np.testing.assert_allclose(found.covariance, covariance, rtol=1e-8)
-    low, high = found.interval(0.9).T
     t = scipy.stats.t.ppf(0.95, len(A) - 2)
-    np.testing.assert_allclose(high - low, 2 * t * found.std, rtol=1e-12)
+    log_ends = np.log(found.interval(0.9) / np.asarray(found.values)[:, None])
+    half = t * found.std / found.values
+    np.testing.assert_allclose(log_ends.T, [-half, half], rtol=1e-12)
+
+
+def test_intervals_of_weakly_determined_bodies_are_physically_possible(rng):
+    true = arm()
+    chosen = choose(true, ["link2.inertial", "j_link2.damping", "j_link1.axis"])
+    found = fit(chosen, Torque(), measured(true, rng, noise=3.0), validation=0)
+    values, (low, high) = np.asarray(found.values), found.interval().T
+    names = np.array(found.names)
+    positive = ["damping" in x or x.endswith(("mass", "xx", "yy", "zz")) for x in names]
+    t = scipy.stats.t.ppf(0.975, found.uncertainty.freedom)
+    assert "link2.mass" in names[values - t * found.std < 0]
+    assert (low[positive] >= 0).all()  # rounded: of the widest zero is left
+    assert (low <= values).all() and (values <= high).all()
+    axis = ["axis" in x for x in names]
+    assert np.abs(found.interval()[axis]).max() <= 1
+    weak = positive & (found.std > values)
+    assert weak.any() and not found.determined[weak].any()
+    for name, is_known in zip(names, found.determined, strict=True):
+        line = next(x for x in found.table().splitlines() if x.startswith(name))
+        assert line.endswith("not determined") != is_known
+
+
+def test_a_centre_of_zero_is_determined_beside_the_size_of_its_coordinate(rng):
+    true = eqx.tree_at(lambda m: m.com, arm(), jnp.zeros((2, 3)))
+    log = measured(true, rng, noise=0.1)
+    found = fit(choose(true, "link2.com_x"), Torque(), log, validation=0)
+    assert abs(found.values[0]) < 2 * found.std[0] < 0.1
+    assert found.determined == [True]
 
 
 def pulled_fits(rng, lags):
@@ -287,4 +316,4 @@ def test_a_loss_that_is_not_finite_is_told(rng):
             fit(chosen, Torque(), wrong, solver=solver)
     found = fit(chosen, Torque(), wrong, throw=False)
     assert not found.converged and found.unknown == ("j_link1.damping",)
-    assert np.isinf(found.std).all() and "not told" in repr(found)
+    assert np.isinf(found.std).all() and "not determined" in repr(found)

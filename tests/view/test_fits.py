@@ -28,12 +28,12 @@ def forces(rng, columns, rows=50):
 
 def test_pictures_are_saved_and_nothing_global_is_touched(tmp_path, rng):
     before = matplotlib.pyplot.get_fignums(), matplotlib.get_backend()
-    names, values = list("abc"), rng.normal(size=3)
+    names, values, std = list("abc"), rng.normal(size=3), np.full(3, 0.05)
     ends = np.stack([values - 0.1, values + 0.1], axis=1)
     ends[1] = -np.inf, np.inf
     paths = [
         plot_fit(tmp_path / "a.png", names, *forces(rng, 3), held=10, unit="N m"),
-        plot_intervals(tmp_path / "b.png", names, values + 0.2, values, ends),
+        plot_intervals(tmp_path / "b.png", names, values + 0.2, values, std, ends),
         plot_correlation(
             tmp_path / "c.png", names, np.corrcoef(rng.normal(size=(3, 9)))
         ),
@@ -56,7 +56,7 @@ def test_pictures_of_large_robots_stay_small(tmp_path, rng):
     ends = np.stack([values - 0.1, values + 0.1], axis=1)
     sizes = [
         drawn(plot_fit(tmp_path / "a.png", names, *forces(rng, count))),
-        drawn(plot_intervals(tmp_path / "b.png", names, values, values, ends)),
+        drawn(plot_intervals(tmp_path / "b.png", names, *[values] * 3, ends)),
         drawn(plot_correlation(tmp_path / "c.png", names, np.eye(count))),
         drawn(plot_deviations(tmp_path / "d.png", names, {"best": values})),
     ]
@@ -65,7 +65,14 @@ def test_pictures_of_large_robots_stay_small(tmp_path, rng):
 
 def test_zero_parameters_have_a_place(tmp_path):
     zero = np.zeros(2)
-    drawn(plot_intervals(tmp_path / "a.png", ["a", "b"], zero, zero, np.zeros((2, 2))))
+    drawn(plot_intervals(tmp_path / "a.png", ["a", "b"], *[zero] * 3, np.zeros((2, 2))))
+
+
+def test_parameters_are_drawn_at_their_change_in_standard_deviations():
+    nominal, values = np.array([0, 0, 2.0, 2.0]), np.array([-3e-31, 0.3, 2.5, 1.0])
+    std = np.array([10.0, 0.1, 0.5, 0.0])
+    found = _fits.in_deviations(values, nominal, values, std)
+    np.testing.assert_allclose(found, [0, 3, 1, -0.5e6], atol=1e-15)
 
 
 def test_rows_of_several_logs_are_counted(tmp_path):

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-import scipy.stats
 
+from jaxdyn.identify._intervals import confidence_interval
 from jaxdyn.identify.linear._base import BaseParameters, base_of
 from jaxdyn.identify.linear._columns import FREE, chosen_columns
 from jaxdyn.identify.linear._covariance import Kind
@@ -81,10 +81,7 @@ class LinearFit:
 
     def interval(self, level: float = 0.95) -> np.ndarray:
         """Lower and upper ends of intervals, [rank, 2], by Student's t."""
-        if not 0 < level < 1:
-            raise ValueError(f"level is {level}, expected between 0 and 1, as 0.95.")
-        half = scipy.stats.t.ppf((1 + level) / 2, self.degrees) * self.std
-        return np.stack([self.beta - half, self.beta + half], axis=1)
+        return confidence_interval(self.beta, self.std, self.degrees, level)
 
     def correlated(self, above: float = 0.9) -> list[tuple[str, str, float]]:
         """Pairs of combinations whose errors are correlated, the worst first."""
