@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 from typing import get_type_hints as hints_of
 
+from jaxdyn.io._files import content
+
 _Settings = TypeVar("_Settings")
 
 
@@ -60,11 +62,10 @@ def read_config(path: str | os.PathLike[str], schema: type[_Settings]) -> _Setti
             message has the file, the key, what was found and what is allowed.
     """
     place = _Place(Path(path))
+    text = content(place.file, str(place.file))
     try:
-        data = tomllib.loads(place.file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise place.error(f"cannot be read: {error.strerror}.") from None
-    except ValueError as error:  # of tomllib, or bytes that are not UTF-8
+        data = tomllib.loads(text.decode("utf-8"))
+    except (ValueError, RecursionError) as error:  # also bytes that are not UTF-8
         raise place.error(f"is not TOML: {error}.") from None
     return _table(place, data, schema)
 

@@ -403,17 +403,24 @@ def test_deep_nesting_is_read():
     text = "<body>" * n + f"<joint/>{GEOM}" + "</body>" * n
     model = load_mjcf(f"<mujoco><worldbody>{text}</worldbody></mujoco>")
     assert model.names == (f"body_{n}",)
+    classes = "".join(f'<default class="c{i}"><joint damping="{i}"/>' for i in range(n))
+    frames = '<frame pos="1 0 0">' * n + f"<body><joint/>{GEOM}</body>" + "</frame>" * n
+    model = load_mjcf(
+        f"<mujoco><default>{classes}{'</default>' * n}</default>"
+        f'<worldbody childclass="c9">{frames}</worldbody></mujoco>'
+    )
+    assert model.damping.item() == 9 and model.p[0, 0] == n
 
 
 def test_missing_file_is_an_error():
-    with pytest.raises(FileNotFoundError, match="nowhere.xml"):
+    with pytest.raises(ValueError, match="nowhere.xml: cannot be read: No such file"):
         load_mjcf("nowhere.xml")
 
 
 def test_included_file_that_is_missing_is_an_error(tmp_path):
     file = tmp_path / "robot.xml"
     file.write_text('<mujoco><include file="nowhere.xml"/></mujoco>')
-    with pytest.raises(FileNotFoundError, match="nowhere.xml"):
+    with pytest.raises(ValueError, match="nowhere.xml: cannot be read: No such file"):
         load_mjcf(file)
 
 

@@ -458,8 +458,17 @@ def test_malformed_file_is_reported_with_its_name_and_line(tmp_path):
         load_urdf(path)
 
 
+def test_deep_gazebo_is_read():
+    n = 5000  # more than Python's limit of nested calls
+    gazebo = "<gazebo>{}<kinematic>{{}}</kinematic>{}</gazebo>"
+    gazebo = gazebo.format("<plugins>" * n, "</plugins>" * n)
+    assert load_urdf(one_joint(extra=gazebo.format("false"))).n == 1
+    with pytest.raises(ValueError, match="<kinematic> 'true' changes the motion"):
+        load_urdf(one_joint(extra=gazebo.format("true")))
+
+
 def test_missing_file_is_reported_with_its_name():
-    with pytest.raises(FileNotFoundError, match="absent.urdf"):
+    with pytest.raises(ValueError, match="absent.urdf: cannot be read: No such file"):
         load_urdf("absent.urdf")
 
 

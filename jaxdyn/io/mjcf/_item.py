@@ -7,6 +7,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
+from jaxdyn.io._files import numbers
 from jaxdyn.io.mjcf._schema import CHILDREN, KNOWN, UNSUPPORTED
 
 
@@ -58,7 +59,7 @@ class Item:
                 self.fail(f"{key!r} is missing, expected {wanted}: add it")
             return np.array(default, float)
         try:
-            values = np.array([float(word) for word in text.split()])
+            values = numbers(text.split())
         except ValueError:
             self.fail(f"{key} is {text!r}, expected {wanted}")
         if values.size not in counts or not np.isfinite(values).all():
@@ -112,6 +113,6 @@ def check_children(element: Element, where: str = "") -> None:
 
 def _is_zero(text: str) -> bool:
     try:
-        return not any(float(word) for word in text.split())
+        return not numbers(text.split()).any()
     except ValueError:
         return False

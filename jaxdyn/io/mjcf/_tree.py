@@ -55,6 +55,10 @@ class _Place:
         """The pose in the body of a frame with the pose (R, p) in this one."""
         return self.R @ R, self.p + self.R @ p
 
+    def inside(self) -> list["_Place"]:
+        """The elements in this one, last one first."""
+        return [replace(self, element=element) for element in self.element][::-1]
+
     @property
     def label(self) -> str:
         """The element as error messages name it."""
@@ -107,14 +111,15 @@ class Tree:
 
     def _content(self, place: _Place) -> Iterator[_Place]:
         """The elements in a body or frame, those inside frames included."""
-        for element in place.element:
-            at = replace(place, element=element)
+        pending = place.inside()
+        while pending:
+            at = pending.pop()
+            element = at.element
             if element.tag == "frame":
                 item = Item("frame", at.label, element.attrib)
                 R, p = at.inner(*self.compiler.pose(item))
-                yield from self._content(
-                    replace(at, childclass=self._childclass(at), R=R, p=p)
-                )
+                frame = replace(at, childclass=self._childclass(at), R=R, p=p)
+                pending += frame.inside()
             elif element.tag in READ_IN_BODY:
                 check_children(element, f"body {place.body!r}")
                 yield at
