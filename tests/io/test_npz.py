@@ -92,9 +92,7 @@ def test_arrays_that_would_fill_the_memory_are_refused(tmp_path, monkeypatch):
     np.savez_compressed(path, a=np.zeros(2**17), b=np.zeros(2**17))
     assert read_npz(path, "file")["a"].size == 2**17
     monkeypatch.setattr("jaxdyn.io._npz._ROOM", 2**20)
-    with pytest.raises(
-        ValueError, match=r"its arrays would fill 2097408, expected 1"
-    ):
+    with pytest.raises(ValueError, match=r"its arrays would fill 2097408, expected 1"):
         read_npz(path, "file")
 
 
