@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, TypeGuard
 
+import jax.numpy as jnp
 import numpy as np
 
 from jaxdyn.model._joints import JOINT_TYPES, JointType
@@ -43,6 +44,19 @@ def as_numbers(value: object) -> np.ndarray | None:
 def is_index(value: object) -> TypeGuard[int | np.integer]:
     """Whether a value is a whole number; True and False are none."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def is_world(body: object, base: str) -> bool:
+    """Whether a body is the base: its name, or -1."""
+    return isinstance(body, str | int | np.integer) and body in (base, -1)
+
+
+def is_floating(dtype: Any) -> bool:
+    """Whether this is a floating-point type."""
+    try:
+        return jnp.issubdtype(dtype, jnp.floating)
+    except TypeError:  # it is no type at all
+        return False
 
 
 def check_joint(name: str, joint: str) -> JointType:
