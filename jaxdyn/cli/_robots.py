@@ -68,6 +68,8 @@ def _load_json(path: Path, *, check_inertia: bool = True, dtype: Any = None) -> 
         raise ValueError(
             f"{path}, line {error.lineno}: {error.msg}: expected a robot in JSON."
         ) from None
+    except (ValueError, RecursionError) as error:  # not UTF-8, or nested too deep
+        raise ValueError(f"{path}: {error}: expected a robot in JSON.") from None
     return from_dict(data, check_inertia=check_inertia, dtype=dtype)
 
 
