@@ -9,6 +9,7 @@ import numpy as np
 
 from jaxdyn.io._files import numbers
 from jaxdyn.io.mjcf._schema import CHILDREN, KNOWN, UNSUPPORTED
+from jaxdyn.model import unit_vectors
 
 
 @dataclass(frozen=True)
@@ -79,12 +80,11 @@ class Item:
 
     def direction(self, key: str, value: np.ndarray) -> np.ndarray:
         """The unit vector along `value`, which comes from the attribute `key`."""
-        length = np.linalg.norm(value)
-        if length < 1e-14:
+        if np.abs(value).max() < 1e-14:
             self.fail(
                 f"{key} is {self.attributes.get(key)!r}, expected a direction, not zero"
             )
-        return value / length
+        return unit_vectors(value)
 
 
 def label(element: Element, where: str = "") -> str:

@@ -12,7 +12,7 @@ from jaxdyn.io._parts import Part, assemble
 from jaxdyn.io._pose import rpy_to_matrix
 from jaxdyn.io._xml import read_xml
 from jaxdyn.io.urdf._xml import MOMENTS, clean, label, numbers, required
-from jaxdyn.model import Inertial, Model, ModelBuilder
+from jaxdyn.model import Inertial, Model, ModelBuilder, unit_vectors
 
 _JOINTS = {
     "revolute": "revolute",
@@ -255,8 +255,7 @@ def _inertial(link: ET.Element) -> Inertial | None:
 
 def _in_plane(normal: np.ndarray) -> np.ndarray:
     """The first direction of a planar joint: x projected onto the plane, or y."""
-    length = np.linalg.norm(normal)
-    n = normal / length if length else normal  # the builder reports a zero axis
+    n = unit_vectors(normal)  # zero stays zero, which the builder reports
     x, y, _ = np.eye(3)
     along = x - n[0] * n
     return along if np.linalg.norm(along) > 1e-6 else y - n[1] * n
