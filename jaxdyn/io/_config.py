@@ -132,9 +132,9 @@ def _converted(place: _Place, value: Any, kind: Any) -> Any:
     fitting = [option for option in options if _fits(value, option)]
     if not fitting:
         raise place.unexpected(value, _words(kind))
-    if len(fitting) > 1:
-        fitting = [_chosen(place, value, fitting)]
-    (option,) = fitting
+    option = _chosen(place, value, fitting) if len(fitting) > 1 else fitting[0]
+    if isinstance(value, int) and abs(value) >= 2**63 and option is not float:
+        raise place.unexpected(value, "a whole number below 2^63")
     origin, parts = get_origin(option) or option, get_args(option)
     if dataclasses.is_dataclass(option):
         return _table(place, value, option)  # pyright: ignore

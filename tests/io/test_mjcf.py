@@ -491,6 +491,22 @@ ERRORS = {
         ),
         "<motor> in <actuator>: armature='1'",
     ),
+    "motor of a missing joint": (
+        body('<joint name="j"/>', after='<actuator><motor joint="k"/></actuator>'),
+        "<motor> in <actuator>: joint is 'k', expected one of: j.",
+    ),
+    "motor of a missing site": (
+        body("", after='<actuator><general site="s" name="m"/></actuator>'),
+        "<general name='m'> in <actuator>: site is 's', expected one of: none.",
+    ),
+    "motor of a missing joint by default": (
+        body(
+            "",
+            '<default><motor joint="k"/></default>',
+            "<actuator><motor/></actuator>",
+        ),
+        "<motor> in <actuator>: joint is 'k', expected one of: none",
+    ),
     "composite": (body('<composite name="c"/>'), "<composite name='c'> in body 'b'"),
     "replicate": (body("<replicate/>"), r"<replicate> in .*ignore=\('replicate',\)"),
     "plugin": (body("<plugin/>"), "<plugin> in body 'b' is not supported"),

@@ -101,6 +101,7 @@ def load_mjcf(
 def _check_sections(root: Element, defaults: Defaults) -> None:
     """Raise a `ValueError` for a section that the model cannot express."""
     known = (*READ_SECTIONS, *SKIPPED_SECTIONS, *REFUSED_SECTIONS)
+    names = _named(root)
     for section in root:
         if section.tag not in known:
             refuse(section, "<mujoco>", f"one of {', '.join(known)}")
@@ -108,17 +109,41 @@ def _check_sections(root: Element, defaults: Defaults) -> None:
             if section.tag in REFUSED_SECTIONS:
                 refuse(element, f"<{section.tag}>", "a tree of rigid bodies without it")
             if section.tag == "actuator":
-                _check_actuator(element, defaults)
+                _check_actuator(element, defaults, names)
 
 
-def _check_actuator(element: Element, defaults: Defaults) -> None:
-    """Raise a `ValueError` unless the force is zero without control."""
-    bias = "none"
-    if element.tag in ("motor", "general"):
-        item = defaults.item(element, "<actuator>", None)
-        bias = item.attributes.get("biastype", bias)
-    if element.tag != "motor" and (element.tag != "general" or bias != "none"):
-        refuse(element, "<actuator>", "a motor, or a general actuator without bias")
+def _named(root: Element) -> dict[str, list[str]]:
+    """The names of joints, bodies and sites, by what an actuator calls them."""
+    found: dict[str, list[str]] = {"joint": [], "freejoint": [], "body": [], "site": []}
+    for world in root.findall("worldbody"):
+        for element in world.iter():
+            if element.tag in found and "name" in element.attrib:
+                found[element.tag].append(element.attrib["name"])
+    joints, sites = found["joint"] + found["freejoint"], found["site"]
+    return {
+        **dict.fromkeys(("joint", "jointinparent"), joints),
+        **dict.fromkeys(("site", "refsite", "slidersite", "cranksite"), sites),
+        "body": found["body"],
+        "tendon": [],
+    }
+
+
+def _check_actuator(
+    element: Element, defaults: Defaults, names: dict[str, list[str]]
+) -> None:
+    """Raise unless it acts on what is there, with no force without control."""
+    expected = "a motor, or a general actuator without bias"
+    if element.tag not in ("motor", "general"):
+        refuse(element, "<actuator>", expected)
+    item = defaults.item(element, "<actuator>", None)
+    if element.tag == "general" and item.attributes.get("biastype", "none") != "none":
+        refuse(element, "<actuator>", expected)
+    for key, known in names.items():
+        if item.attributes.get(key, "") not in ("", *known):
+            item.fail(
+                f"{key} is {item.attributes[key]!r}, expected one of: "
+                f"{', '.join(known) or 'none'}"
+            )
 
 
 def _gravity(root: Element) -> np.ndarray:
