@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxdyn.io._parts import warn_of_doubts
 from jaxdyn.model import (
     FRICTION_SPEED,
     Inertial,
@@ -35,7 +36,7 @@ _EFFECTS = {
 
 
 def from_dict(
-    data: dict[str, Any], *, check_inertia: bool = True, dtype: Any = None
+    data: dict[str, Any], *, check_inertia: bool | None = None, dtype: Any = None
 ) -> Model:
     """The model described by a dictionary.
 
@@ -53,8 +54,9 @@ def from_dict(
     independent, actuated) are accepted and not kept.
 
     Args:
-        check_inertia: False accepts inertias that violate the triangle inequality,
-            and joints that no inertia resists (see `singular_joints`).
+        check_inertia: None warns of inertias that violate the triangle inequality, and
+            True makes them an error. False accepts them, and joints that no inertia
+            resists (see `singular_joints`).
         dtype: type of the leaves, by default JAX's default floating type.
     """
     _known(data, "model", _MODEL_KEYS | _NOTES, required={"bodies"})
@@ -63,16 +65,20 @@ def from_dict(
         gravity=data.get("gravity", (0.0, 0.0, -9.81)),
         base=data.get("base", "base"),
     )
+    inertials = {}
     for i, body in enumerate(_listed(data, "bodies")):
-        _add_body(builder, i, body, check_inertia)
+        inertial = _add_body(builder, i, body, bool(check_inertia))
+        inertials[body["name"]] = inertial
     for frame in _listed(data, "frames"):
         keys = {"name", "body", "R", "p", "joint_name"}
         _known(frame, "frame", keys, required={"name", "body"})
         builder.add_frame(**frame)
     for loop in _listed(data, "loops"):
         _add_loop(builder, loop)
-    model = builder.build(dtype, check_inertia=check_inertia)
+    model = builder.build(dtype, check_inertia=check_inertia is not False)
     _check_places(data, model)
+    if check_inertia is None:
+        warn_of_doubts(inertials)
     return model
 
 
@@ -112,7 +118,10 @@ def _listed(data: dict[str, Any], key: str) -> Sequence[Any]:
     return found
 
 
-def _add_body(builder: ModelBuilder, i: int, body: Any, check_inertia: bool) -> None:
+def _add_body(
+    builder: ModelBuilder, i: int, body: Any, check_inertia: bool
+) -> Inertial:
+    """Adds the i-th body and returns its inertial data."""
     named = isinstance(body, dict) and "name" in body
     what = f"body {body['name']!r}" if named else f"body {i}"
     _known(body, what, _BODY_KEYS.union(_PLACES), required=_BODY_KEYS)
@@ -129,21 +138,23 @@ def _add_body(builder: ModelBuilder, i: int, body: Any, check_inertia: bool) -> 
             "-1 for the world."
         )
     options = {k: v for k, v in joint.items() if k not in {"type", "placement", "name"}}
+    inertial = Inertial(
+        float(check_finite(body["name"], "mass", body["mass"], ())),
+        check_finite(body["name"], "com", body["com"], (3,)),
+        check_finite(body["name"], "inertia", body["inertia"], (3, 3)),
+    )
     builder.add_body(
         body["name"],
         int(body["parent"]),
         joint["type"],
         R=placement["R"],
         p=placement["p"],
-        inertial=Inertial(
-            float(check_finite(body["name"], "mass", body["mass"], ())),
-            check_finite(body["name"], "com", body["com"], (3,)),
-            check_finite(body["name"], "inertia", body["inertia"], (3, 3)),
-        ),
+        inertial=inertial,
         joint_name=joint.get("name"),
         check_inertia=check_inertia,
         **options,
     )
+    return inertial
 
 
 def _add_loop(builder: ModelBuilder, loop: Any) -> None:

@@ -168,11 +168,15 @@ def test_leaves_have_the_asked_dtype():
     assert {leaf.dtype for leaf in leaves} == {jnp.dtype(jnp.float32)}
 
 
-def test_an_impossible_inertia_is_accepted_on_request():
+def test_an_impossible_inertia_is_a_warning_or_an_error_on_request():
     inertia = np.diag([1.0, 1.0, 3.0]).tolist()
     data = changed(("bodies", 0, "inertia"), inertia)
     model = from_dict(data, check_inertia=False)
     np.testing.assert_array_equal(model.inertia[0], inertia)
+    with pytest.warns(UserWarning, match="body 'a': principal inertias 1, 1, 3 viol"):
+        assert same(from_dict(data), model)
+    with pytest.raises(ValueError, match="body 'a': principal inertias 1, 1, 3 viol"):
+        from_dict(data, check_inertia=True)
 
 
 FIRST = ("bodies", 0)

@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from jaxdyn.io._parts import Part, assemble
+from jaxdyn.io._parts import Part, assemble, warn_of_doubts
 from jaxdyn.io.mjcf._compiler import Compiler, merged
 from jaxdyn.io.mjcf._defaults import Defaults
 from jaxdyn.io.mjcf._equality import add_loops
@@ -24,7 +24,7 @@ def load_mjcf(
     source: str | os.PathLike[str],
     *,
     merge_fixed: bool = True,
-    check_inertia: bool = True,
+    check_inertia: bool | None = None,
     ignore: Iterable[str] = (),
     dtype: Any = None,
 ) -> Model:
@@ -68,8 +68,9 @@ def load_mjcf(
             white space, is "<").
         merge_fixed: bodies without joint become frames of the body that carries them
             and give it their mass. Otherwise they are bodies.
-        check_inertia: False accepts inertias that violate the triangle inequality,
-            and joints that no inertia resists (see `singular_joints`).
+        check_inertia: None warns of inertias that violate the triangle inequality, and
+            True makes them an error. False accepts them, and joints that no inertia
+            resists (see `singular_joints`).
         ignore: tags to be skipped wherever they stand, such as "equality", and
             attributes that are not supported, such as "gravcomp".
         dtype: floating-point type of the leaves, by default JAX's.
@@ -81,7 +82,7 @@ def load_mjcf(
     root = read_source(source, {ignore} if isinstance(ignore, str) else set(ignore))
     compiler, defaults = Compiler.read(root), Defaults(root)
     _check_sections(root, defaults)
-    tree = Tree(compiler, defaults, {"check_inertia": check_inertia})
+    tree = Tree(compiler, defaults, {"check_inertia": bool(check_inertia)})
     tree.read(root)
     _check_mass(tree.parts)
     for part in tree.parts:
@@ -95,7 +96,10 @@ def load_mjcf(
     for frame in tree.frames:
         _add_frame(builder, frame, merged_parts, tree)
     add_loops(builder, root, tree, partial(_carried, merged_parts))
-    return builder.build(dtype, check_inertia=check_inertia)
+    model = builder.build(dtype, check_inertia=check_inertia is not False)
+    if check_inertia is None:
+        warn_of_doubts({part.name: part.inertial for part in tree.parts})
+    return model
 
 
 def _check_sections(root: Element, defaults: Defaults) -> None:
