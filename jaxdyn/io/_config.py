@@ -133,7 +133,7 @@ def _converted(place: _Place, value: Any, kind: Any) -> Any:
     if not fitting:
         raise place.unexpected(value, _words(kind))
     option = _chosen(place, value, fitting) if len(fitting) > 1 else fitting[0]
-    if isinstance(value, int) and abs(value) >= 2**63 and option is not float:
+    if option is not float and _is_huge(value):
         raise place.unexpected(value, "a whole number below 2^63")
     origin, parts = get_origin(option) or option, get_args(option)
     if dataclasses.is_dataclass(option):
@@ -191,6 +191,10 @@ def _fits(value: Any, kind: Any) -> bool:
     if origin is Any:
         return True
     raise TypeError(f"read_config: a field of type {kind} is not supported.")
+
+
+def _is_huge(value: Any) -> bool:
+    return type(value) is int and abs(value) >= 2**63
 
 
 def _is_finite(value: int | float) -> bool:

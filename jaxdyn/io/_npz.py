@@ -12,6 +12,7 @@ from jaxdyn.io._files import content
 _ROOM = 2**28  # bytes that the arrays of every file may fill
 _SHRINK = 100  # how many times its own size those of a larger file may
 _WAYS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # what NumPy writes
+_HEADER = 2**14  # bytes, more than NumPy reads of one
 _HEADERS = {
     (1, 0): np.lib.format.read_array_header_1_0,
     (2, 0): np.lib.format.read_array_header_2_0,
@@ -50,7 +51,8 @@ def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, what: str) -> np.nd
         if entry.compress_type not in _WAYS:
             raise ValueError(f"compression {entry.compress_type} is not NumPy's")
         with archive.open(entry) as file:
-            _check_header(file, entry.file_size)
+            start = BytesIO(file.read(_HEADER))
+        _check_header(start, entry.file_size)
         with archive.open(entry) as file:
             array = np.lib.format.read_array(file, allow_pickle=False)
         return array.astype(array.dtype.newbyteorder("="), copy=False)
@@ -60,7 +62,7 @@ def _array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, what: str) -> np.nd
         ) from error
 
 
-def _check_header(file: zipfile.ZipExtFile, size: int) -> None:
+def _check_header(file: BytesIO, size: int) -> None:
     """Raise a `ValueError` unless the array that the header describes has this size."""
     version = np.lib.format.read_magic(file)
     if version not in _HEADERS:

@@ -145,7 +145,7 @@ def _stored_model(file: Path, arrays: dict[str, np.ndarray]) -> Model:
 
 def _check_trajectory(file: Path, model: Model, arrays: dict[str, np.ndarray]) -> None:
     """Raise a `ValueError` unless the arrays are those of a motion of the model."""
-    rows = np.shape(arrays.get("ts"))[:1]
+    rows = arrays["ts"].shape[:1] if "ts" in arrays else ()
     width = dict.fromkeys(("qd", "qdd", "tau"), (model.nv,))
     width |= {"q": (model.nq,), "f_ext": (model.n, 6), "loop_forces": (model.nc,)}
     for name in (*_REQUIRED, *_OPTIONAL):

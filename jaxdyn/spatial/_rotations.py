@@ -57,8 +57,11 @@ class Quaternion:
         sizes = (jax.lax.abs(a) for a in (self.x, self.y, self.z, self.w))
         largest = jax.lax.stop_gradient(reduce(jax.lax.max, sizes))
         is_far = (largest < 1 / 16) | (largest > 16)
-        a = self * jnp.where(is_far, 1 / largest, 1)
-        return a * jax.lax.rsqrt(dot(a.v, a.v) + a.w * a.w)
+        return (self * jnp.where(is_far, 1 / largest, 1)).renormalized()
+
+    def renormalized(self) -> "Quaternion":
+        """This quaternion, which is near unit length, divided by its length."""
+        return self * jax.lax.rsqrt(dot(self.v, self.v) + self.w * self.w)
 
     def matrix(self) -> Mat3:
         """The rotation matrix 1 + 2 w skew(v) + 2 skew(v)² of a unit quaternion."""

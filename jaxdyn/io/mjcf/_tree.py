@@ -55,14 +55,15 @@ class _Place:
         """The pose in the body of a frame with the pose (R, p) in this one."""
         return self.R @ R, self.p + self.R @ p
 
-    def inside(self) -> list["_Place"]:
-        """The elements in this one, last one first."""
-        return [replace(self, element=element) for element in self.element][::-1]
-
     @property
     def label(self) -> str:
         """The element as error messages name it."""
         return label(self.element, f"body {self.body!r}")
+
+
+def _inside(place: _Place) -> list[_Place]:
+    """The elements in one, last one first."""
+    return [replace(place, element=element) for element in place.element][::-1]
 
 
 @dataclass
@@ -111,7 +112,7 @@ class Tree:
 
     def _content(self, place: _Place) -> Iterator[_Place]:
         """The elements in a body or frame, those inside frames included."""
-        pending = place.inside()
+        pending = _inside(place)
         while pending:
             at = pending.pop()
             element = at.element
@@ -119,7 +120,7 @@ class Tree:
                 item = Item("frame", at.label, element.attrib)
                 R, p = at.inner(*self.compiler.pose(item))
                 frame = replace(at, childclass=self._childclass(at), R=R, p=p)
-                pending += frame.inside()
+                pending += _inside(frame)
             elif element.tag in READ_IN_BODY:
                 check_children(element, f"body {place.body!r}")
                 yield at
