@@ -110,3 +110,9 @@ def closed(
     A, x = R[body_a] @ R_a, p[body_a] + R[body_a] @ p_a  # -1 is the world
     placement_b = R[body_b].T @ A, R[body_b].T @ (x - p[body_b])
     return model.with_loop(body_a, (R_a, p_a), body_b, placement_b, joint)
+
+
+def moving_base(rng: np.random.Generator) -> jd.BaseMotion:
+    """A random motion of the base."""
+    v, w, dv, dw = jnp.asarray(rng.normal(size=(4, 3)))
+    return jd.BaseMotion(v=v, w=w, dv=dv, dw=dw)

@@ -19,6 +19,10 @@ def theta(model):
     ]
 
 
+def moving(x):
+    return jd.BaseMotion(v=x, w=x, dv=x, dw=x)
+
+
 FUNCTIONS = {  # name: (function of model and arrays, the arrays by name)
     "forward_kinematics": (jd.forward_kinematics, "q"),
     "frame_poses": (jd.frame_poses, "q"),
@@ -26,7 +30,7 @@ FUNCTIONS = {  # name: (function of model and arrays, the arrays by name)
     "body_accelerations": (jd.body_accelerations, "q qd qdd"),
     "body_accelerations_on_a_moving_base": (
         lambda m, q, qd, qdd, base: jd.body_accelerations(
-            m, q, qd, qdd, base=jd.BaseMotion(base, base, base, base)
+            m, q, qd, qdd, base=moving(base)
         ),
         "q qd qdd base",
     ),
@@ -92,7 +96,12 @@ FUNCTIONS = {  # name: (function of model and arrays, the arrays by name)
     ),
     "forward_dynamics_in_a_wind_on_a_moving_base": (
         lambda m, q, qd, tau, f_ext, base: jd.forward_dynamics(
-            m, q, qd, tau, f_ext=f_ext, base=jd.BaseMotion(base, base, base, base)
+            m,
+            q,
+            qd,
+            tau,
+            f_ext=f_ext,
+            base=moving(base),
         ),
         "q qd tau f_ext base",
     ),

@@ -9,7 +9,13 @@ import pytest
 import jaxdyn as jd
 from jaxdyn.dynamics import FORWARD, INERTIA, INVERSE
 from jaxdyn.model import JOINT_TYPES
-from tests.models import every_joint, random_state, with_effects, with_new_numbers
+from tests.models import (
+    every_joint,
+    moving_base,
+    random_state,
+    with_effects,
+    with_new_numbers,
+)
 
 COORDINATES = ("revolute", "prismatic", "helical", "universal", "cylindrical", "planar")
 
@@ -22,7 +28,7 @@ def tree_of_coordinates(rng, n=6):
 
 def options(model, rng):
     """External wrenches and a moving base."""
-    base = jd.BaseMotion(*(jnp.asarray(x) for x in rng.normal(size=(4, 3))))
+    base = moving_base(rng)
     return dict(f_ext=jnp.asarray(rng.normal(size=(model.n, 6))), base=base)
 
 
@@ -212,7 +218,7 @@ def test_the_base_may_move_as_a_body_would(rng):
     q, qd, qdd = random_state(carried, rng)
     q = q.at[:7].set(jd.neutral(carried)[:7])  # the base frame is the world frame
     v, w = qd[:3], qd[3:6]
-    base = jd.BaseMotion(v, w, qdd[:3] + jnp.cross(w, v), qdd[3:6])
+    base = jd.BaseMotion(v=v, w=w, dv=qdd[:3] + jnp.cross(w, v), dw=qdd[3:6])
     alone = jd.inverse_dynamics(arm, q[7:], qd[6:], qdd[6:], base=base)
     whole = jd.inverse_dynamics(carried, q, qd, qdd)
     np.testing.assert_allclose(alone, whole[6:], atol=1e-12)

@@ -77,6 +77,11 @@ def test_an_unknown_joint_or_residue_is_an_error():
         robots.protein_chain("AB")
 
 
+def test_a_protein_is_a_text_of_residues(without_type_checker):
+    with pytest.raises(ValueError, match="sequence is 1000, expected a text .* 'A' *"):
+        robots.protein_chain(1000)
+
+
 def test_chain_has_the_length_asked_for():
     assert (robots.chain(7).n, robots.chain(7).nv) == (7, 7)
 

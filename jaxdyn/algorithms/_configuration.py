@@ -35,7 +35,7 @@ def integrate(
     if t.quaternion_q.size:
         step = exp(Vec3.of(take(d, t.quaternion_v)))
         turned = Quaternion.of(take(q, t.quaternion_q)).unit() @ step
-        result = exchange(result, t.quaternion_q, turned.unit().array())
+        result = exchange(result, t.quaternion_q, turned.renormalized().array())
     if t.position_q.size:
         moved = _free_rotation(model, q) @ Vec3.of(take(d, t.position_v))
         result = result + put(moved.array(), t.position_q, model.nq)

@@ -1,6 +1,6 @@
 """How each step moves: its place and motion in the world, from those of its parent."""
 
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from typing import Any
 
 import equinox as eqx
@@ -24,8 +24,11 @@ class BaseMotion(eqx.Module):
     Attributes:
         v, w: velocity of its origin and angular velocity, in world axes.
         dv, dw: their rates. What is left out is zero.
+
+    Name them: `BaseMotion(v=v, dw=dw)`.
     """
 
+    _: KW_ONLY
     v: Float[Array, "3"] = eqx.field(default_factory=_at_rest)
     w: Float[Array, "3"] = eqx.field(default_factory=_at_rest)
     dv: Float[Array, "3"] = eqx.field(default_factory=_at_rest)

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from jaxdyn.cli._settings import (
+    MOST_ROWS,
     SEVERAL,
     SOME,
     Output,
@@ -49,6 +50,11 @@ class Excitation:
 
     def __post_init__(self) -> None:
         steps = self.duration * self.rate
+        if steps > MOST_ROWS:
+            raise ValueError(
+                f"rate is {self.rate:.6g}, expected {MOST_ROWS / self.duration:.6g} at "
+                f"most: {MOST_ROWS} rows in duration = {self.duration:.6g}."
+            )
         if round(steps) < 1 or abs(round(steps) - steps) > 1e-6 * steps:
             raise ValueError(
                 f"rate is {self.rate:.6g}, expected a whole number of steps in "

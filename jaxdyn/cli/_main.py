@@ -15,6 +15,7 @@ from jaxdyn.cli._reproduce import experiments, listing, reproduce
 from jaxdyn.cli._robots import KNOWN
 from jaxdyn.cli._simulate import simulate
 from jaxdyn.cli._view import view
+from jaxdyn.io import numbers
 
 _TOP = """\
 first steps:
@@ -230,7 +231,7 @@ def _add_info(made: argparse.ArgumentParser) -> None:
         help="a file: .urdf, .xml or .mjcf (MJCF), .json (dictionary); or a robot that "
         f"comes with jaxdyn: {', '.join(KNOWN)}",
     )
-    made.add_argument("--q", nargs="+", type=float, help="the pose (default: neutral)")
+    made.add_argument("--q", nargs="+", type=number, help="the pose (default: neutral)")
     made.add_argument(
         "--degrees", action="store_true", help="angles in --q are in degrees"
     )
@@ -272,8 +273,13 @@ def _found() -> str:
         return f"experiments: {error}"
 
 
+def number(word: str) -> float:
+    """The number that a word is, by the same rules as in files."""
+    return float(numbers([word])[0])
+
+
 def _is_negative(word: str) -> bool:
     try:
-        return math.copysign(1.0, float(word)) < 0
+        return math.copysign(1.0, number(word)) < 0
     except ValueError:
         return False

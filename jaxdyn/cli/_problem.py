@@ -206,6 +206,12 @@ def _times(given: settings.Time, model: Model, motion: Any) -> Any:
     end = float(motion.duration) if given.end is None else given.end
     rows = ROWS if given.samples is None else given.samples
     if given.dt is not None:
+        most = settings.MOST_ROWS
+        if end / given.dt > most:
+            raise ValueError(
+                f"time.dt is {given.dt}, expected at least {end / most:.6g}: {most} "
+                f"rows to time.end = {end:.6g} at most."
+            )
         rows = round(end / given.dt) + 1
         if rows < 2 or abs((rows - 1) * given.dt - end) > 1e-6 * end:
             raise ValueError(

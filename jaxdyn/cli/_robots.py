@@ -4,6 +4,8 @@ import difflib
 import inspect
 import json
 import math
+import sys
+import warnings
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -50,10 +52,14 @@ def load(robot: str, folder: Path = Path(), /, **options: Any) -> Model:
                 f"{', '.join(x for x in known if x != 'dtype')}."
             )
     try:
-        return make(**options)
+        with warnings.catch_warnings(record=True) as doubts:
+            model = make(**options)
     except TypeError as error:  # such as a text where a number is wanted
         reason = str(error).splitlines()[0]
         raise ValueError(f"robot {robot!r}: {reason}.") from None
+    for doubt in doubts:
+        print(f"jaxdyn: {robot}: {doubt.message}", file=sys.stderr)
+    return model
 
 
 def is_robot(text: str) -> bool:
@@ -61,13 +67,17 @@ def is_robot(text: str) -> bool:
     return text in KNOWN or Path(text).suffix.lower() in _READERS
 
 
-def _load_json(path: Path, *, check_inertia: bool = True, dtype: Any = None) -> Model:
+def _load_json(
+    path: Path, *, check_inertia: bool | None = None, dtype: Any = None
+) -> Model:
     try:
         data = json.loads(path.read_text(encoding="utf-8"))
     except json.JSONDecodeError as error:
         raise ValueError(
             f"{path}, line {error.lineno}: {error.msg}: expected a robot in JSON."
         ) from None
+    except (ValueError, RecursionError) as error:  # not UTF-8, or nested too deep
+        raise ValueError(f"{path}: {error}: expected a robot in JSON.") from None
     return from_dict(data, check_inertia=check_inertia, dtype=dtype)
 
 

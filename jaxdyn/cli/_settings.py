@@ -30,7 +30,8 @@ Scheme = Literal[  # those of diffrax for one ordinary differential equation
     "ReversibleHeun",
     "Tsit5",
 ]
-SEVERAL = Check("a whole number from 2 on", lambda x: x >= 2)
+MOST_ROWS = 10_000_000  # at most, of a table over time
+SEVERAL = Check(f"a whole number from 2 to {MOST_ROWS}", lambda x: 2 <= x <= MOST_ROWS)
 SOME = Check("one or more", lambda x: len(x) > 0 if isinstance(x, list) else True)
 _POSITIVE_EACH = Check(
     "numbers above 0", lambda x: all(k > 0 for k in (x if isinstance(x, list) else [x]))

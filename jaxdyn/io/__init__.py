@@ -9,6 +9,7 @@ from jaxdyn.io._dh import DHLink as DHLink
 from jaxdyn.io._dh import from_dh as from_dh
 from jaxdyn.io._dict import from_dict as from_dict
 from jaxdyn.io._dict import to_dict as to_dict
+from jaxdyn.io._files import numbers as numbers
 from jaxdyn.io._index import write_index as write_index
 from jaxdyn.io._index import write_page as write_page
 from jaxdyn.io._log_checks import column_names as column_names

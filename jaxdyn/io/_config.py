@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeVar, Union, get_args, get_origin
 from typing import get_type_hints as hints_of
 
+from jaxdyn.io._files import content
+
 _Settings = TypeVar("_Settings")
 
 
@@ -60,11 +62,10 @@ def read_config(path: str | os.PathLike[str], schema: type[_Settings]) -> _Setti
             message has the file, the key, what was found and what is allowed.
     """
     place = _Place(Path(path))
+    text = content(place.file, str(place.file))
     try:
-        data = tomllib.loads(place.file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise place.error(f"cannot be read: {error.strerror}.") from None
-    except ValueError as error:  # of tomllib, or bytes that are not UTF-8
+        data = tomllib.loads(text.decode("utf-8"))
+    except (ValueError, RecursionError) as error:  # also bytes that are not UTF-8
         raise place.error(f"is not TOML: {error}.") from None
     return _table(place, data, schema)
 
@@ -131,9 +132,9 @@ def _converted(place: _Place, value: Any, kind: Any) -> Any:
     fitting = [option for option in options if _fits(value, option)]
     if not fitting:
         raise place.unexpected(value, _words(kind))
-    if len(fitting) > 1:
-        fitting = [_chosen(place, value, fitting)]
-    (option,) = fitting
+    option = _chosen(place, value, fitting) if len(fitting) > 1 else fitting[0]
+    if option is not float and _is_huge(value):
+        raise place.unexpected(value, "a whole number below 2^63")
     origin, parts = get_origin(option) or option, get_args(option)
     if dataclasses.is_dataclass(option):
         return _table(place, value, option)  # pyright: ignore
@@ -190,6 +191,10 @@ def _fits(value: Any, kind: Any) -> bool:
     if origin is Any:
         return True
     raise TypeError(f"read_config: a field of type {kind} is not supported.")
+
+
+def _is_huge(value: Any) -> bool:
+    return type(value) is int and abs(value) >= 2**63
 
 
 def _is_finite(value: int | float) -> bool:

@@ -1,13 +1,13 @@
 """Serial robots from tables of Denavit-Hartenberg parameters."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from jaxdyn.io._pose import rotation_about
-from jaxdyn.model import Inertial, Model, ModelBuilder, SlenderRods
+from jaxdyn.model import Inertial, Model, ModelBuilder, SlenderRods, check_finite
 
 
 @dataclass(frozen=True)
@@ -62,16 +62,17 @@ def from_dh(
             and joints that no inertia resists (see `singular_joints`).
         dtype: type of the leaves, by default JAX's default floating type.
     """
-    if convention not in ("distal", "proximal"):
+    if not isinstance(convention, str) or convention not in ("distal", "proximal"):
         raise ValueError(
             f"convention is {convention!r}, expected 'distal' (standard) or 'proximal' "
             "(modified)."
         )
     distal = convention == "distal"
     builder = ModelBuilder(name, gravity=gravity)
+    rows = _checked(rows)
     R, p = np.eye(3), np.zeros(3)  # the frame before the row, in the body before it
     for i, row in enumerate(rows):
-        body = f"link{i + 1}" if row.name is None else row.name
+        body = _name(row, i)
         far = _far_end(row)
         if not distal:
             # Rx Tx of this row belong to the link before; slide up to frame i
@@ -94,6 +95,40 @@ def from_dh(
     return builder.build(dtype, check_inertia=check_inertia)
 
 
+def _checked(rows: Sequence[DHLink]) -> list[DHLink]:
+    """The rows with their numbers as such, or a `ValueError` that names the row."""
+    if not isinstance(rows, Sequence):
+        raise ValueError(f"rows is {rows!r}, expected a list of DHLink.")
+    result = []
+    for i, row in enumerate(rows):
+        if not isinstance(row, DHLink):
+            raise ValueError(f"row {i} is {row!r}, expected a DHLink.")
+        body = _name(row, i)
+        if not isinstance(row.inertial, Inertial | SlenderRods):
+            raise ValueError(
+                f"body {body!r}: inertial is {row.inertial!r}, expected Inertial or "
+                "SlenderRods."
+            )
+        if isinstance(row.inertial, Inertial):
+            row.inertial.check(body, triangle=False)  # what is moved must be numbers
+        keys = row.effects if isinstance(row.effects, dict) else [None]
+        if not all(isinstance(key, str) for key in keys):
+            raise ValueError(
+                f"body {body!r}: effects is {row.effects!r}, expected a dictionary "
+                "such as {'damping': 0.1}."
+            )
+        lengths = {
+            key: float(check_finite(body, key, getattr(row, key), ()))
+            for key in ("a", "alpha", "d", "theta")
+        }
+        result.append(replace(row, **lengths))
+    return result
+
+
+def _name(row: DHLink, i: int) -> str:
+    return f"link{i + 1}" if row.name is None else row.name
+
+
 def _far_end(row: DHLink) -> tuple[np.ndarray, np.ndarray]:
     """Tz(d) Tx(a) Rx(alpha)."""
     return _about_x(row.alpha), np.array([row.a, 0.0, row.d])
@@ -104,7 +139,7 @@ def _about_x(alpha: float) -> np.ndarray:
 
 
 def _joint(body: str, letter: str) -> str:
-    if letter not in ("R", "P"):
+    if not isinstance(letter, str) or letter not in ("R", "P"):
         raise ValueError(
             f"body {body!r}: joint is {letter!r}, expected 'R' or 'P': other joints "
             "need ModelBuilder."

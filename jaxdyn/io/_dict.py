@@ -1,10 +1,12 @@
 """Models as plain dictionaries, the format in which reference data are exchanged."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
+from jaxdyn.io._parts import warn_of_doubts
 from jaxdyn.model import (
     FRICTION_SPEED,
     Inertial,
@@ -12,6 +14,7 @@ from jaxdyn.model import (
     Model,
     ModelBuilder,
     arguments,
+    check_finite,
 )
 
 _MODEL_KEYS = {"name", "gravity", "nq", "nv", "bodies", "base", "frames", "loops"}
@@ -33,7 +36,7 @@ _EFFECTS = {
 
 
 def from_dict(
-    data: dict[str, Any], *, check_inertia: bool = True, dtype: Any = None
+    data: dict[str, Any], *, check_inertia: bool | None = None, dtype: Any = None
 ) -> Model:
     """The model described by a dictionary.
 
@@ -51,8 +54,9 @@ def from_dict(
     independent, actuated) are accepted and not kept.
 
     Args:
-        check_inertia: False accepts inertias that violate the triangle inequality,
-            and joints that no inertia resists (see `singular_joints`).
+        check_inertia: None warns of inertias that violate the triangle inequality, and
+            True makes them an error. False accepts them, and joints that no inertia
+            resists (see `singular_joints`).
         dtype: type of the leaves, by default JAX's default floating type.
     """
     _known(data, "model", _MODEL_KEYS | _NOTES, required={"bodies"})
@@ -61,18 +65,20 @@ def from_dict(
         gravity=data.get("gravity", (0.0, 0.0, -9.81)),
         base=data.get("base", "base"),
     )
-    if not isinstance(data["bodies"], list | tuple):
-        raise ValueError(f"bodies is {data['bodies']!r}, expected a list of bodies.")
-    for i, body in enumerate(data["bodies"]):
-        _add_body(builder, i, body, check_inertia)
-    for frame in data.get("frames", ()):
+    inertials = {}
+    for i, body in enumerate(_listed(data, "bodies")):
+        inertial = _add_body(builder, i, body, bool(check_inertia))
+        inertials[body["name"]] = inertial
+    for frame in _listed(data, "frames"):
         keys = {"name", "body", "R", "p", "joint_name"}
         _known(frame, "frame", keys, required={"name", "body"})
         builder.add_frame(**frame)
-    for loop in data.get("loops", ()):
+    for loop in _listed(data, "loops"):
         _add_loop(builder, loop)
-    model = builder.build(dtype, check_inertia=check_inertia)
+    model = builder.build(dtype, check_inertia=check_inertia is not False)
     _check_places(data, model)
+    if check_inertia is None:
+        warn_of_doubts(inertials)
     return model
 
 
@@ -105,7 +111,17 @@ def to_dict(model: Model) -> dict[str, Any]:
     return result
 
 
-def _add_body(builder: ModelBuilder, i: int, body: Any, check_inertia: bool) -> None:
+def _listed(data: dict[str, Any], key: str) -> Sequence[Any]:
+    found = data.get(key, ())
+    if not isinstance(found, list | tuple):
+        raise ValueError(f"{key} is {found!r}, expected a list of {key}.")
+    return found
+
+
+def _add_body(
+    builder: ModelBuilder, i: int, body: Any, check_inertia: bool
+) -> Inertial:
+    """Adds the i-th body and returns its inertial data."""
     named = isinstance(body, dict) and "name" in body
     what = f"body {body['name']!r}" if named else f"body {i}"
     _known(body, what, _BODY_KEYS.union(_PLACES), required=_BODY_KEYS)
@@ -114,27 +130,31 @@ def _add_body(builder: ModelBuilder, i: int, body: Any, check_inertia: bool) -> 
     _known(joint, f"joint of {what}", keys, required={"type", "placement"})
     placement = joint["placement"]
     _known(placement, f"placement of {what}", {"R", "p"}, required={"R", "p"})
-    if not isinstance(body["parent"], int | np.integer):
+    if isinstance(body["parent"], bool) or not isinstance(
+        body["parent"], int | np.integer
+    ):
         raise ValueError(
             f"{what} has parent {body['parent']!r}, expected an index: "
             "-1 for the world."
         )
     options = {k: v for k, v in joint.items() if k not in {"type", "placement", "name"}}
+    inertial = Inertial(
+        float(check_finite(body["name"], "mass", body["mass"], ())),
+        check_finite(body["name"], "com", body["com"], (3,)),
+        check_finite(body["name"], "inertia", body["inertia"], (3, 3)),
+    )
     builder.add_body(
         body["name"],
         int(body["parent"]),
         joint["type"],
         R=placement["R"],
         p=placement["p"],
-        inertial=Inertial(
-            float(_numbers(what, "mass", body["mass"], ())),
-            _numbers(what, "com", body["com"], (3,)),
-            _numbers(what, "inertia", body["inertia"], (3, 3)),
-        ),
+        inertial=inertial,
         joint_name=joint.get("name"),
         check_inertia=check_inertia,
         **options,
     )
+    return inertial
 
 
 def _add_loop(builder: ModelBuilder, loop: Any) -> None:
@@ -217,7 +237,7 @@ def _check_places(data: dict[str, Any], model: Model) -> None:
         for key, value in zip(_PLACES, places, strict=True):
             pairs.append((what, key, body.get(key), value))
     for what, key, given, value in pairs:
-        if given is not None and given != value:
+        if given is not None and not np.array_equal(given, value):
             raise ValueError(
                 f"{what}: {key} is {given}, expected {value} from the joint types: "
                 "correct it or leave it out."
@@ -236,18 +256,6 @@ def _known(data: Any, what: str, keys: set[str], required: set[str]) -> None:
     for key in sorted(required):
         if key not in data:
             raise ValueError(f"{what} has no {key!r}: add it.")
-
-
-def _numbers(what: str, key: str, value: Any, shape: tuple[int, ...]) -> np.ndarray:
-    """The value as an array; a text is no number, although NumPy would convert it."""
-    try:
-        array = np.asarray(value)
-    except ValueError:  # rows of different lengths
-        array = np.array(None)
-    if array.dtype.kind not in "iuf" or array.shape != shape:
-        wanted = f"{' x '.join(map(str, shape))} numbers" if shape else "one number"
-        raise ValueError(f"{what}: {key} is {value!r}, expected {wanted}.")
-    return array.astype(float)
 
 
 def _list(x: Any) -> Any:

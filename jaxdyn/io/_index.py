@@ -115,7 +115,7 @@ def _found(folder: Path, name: str) -> list[Path]:
 def _read(path: Path) -> Report:
     try:
         return Report.from_dict(json.loads(path.read_text(encoding="utf-8")))
-    except (ValueError, TypeError, KeyError) as error:
+    except (ValueError, TypeError, KeyError, RecursionError) as error:
         raise ValueError(f"{path} is not a report: {error}.") from None
 
 

@@ -3,7 +3,6 @@
 import difflib
 import os
 import secrets
-import zipfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxdyn.io._log_checks import check_arrays, column_names
+from jaxdyn.io._npz import read_npz
 from jaxdyn.io._table import Place, floats, read_csv, write_csv
 from jaxdyn.model import Model
 
@@ -88,7 +88,8 @@ def load_log(
     names, the last one with # before the numbers has them.
 
     An NPZ file has one array for each of these names, or the arrays ts, q and, where
-    known, qd, qdd and tau, as the `trajectory.npz` of `jaxdyn simulate` does.
+    known, qd, qdd and tau, as the `trajectory.npz` of `jaxdyn simulate` does. They may
+    fill 256 MB, or 100 times the size of the file if that is more.
 
     Args:
         columns: from names in the file to these names, as {"time": "t", "pos_1":
@@ -97,18 +98,18 @@ def load_log(
         degrees: whether angles, their rates and accelerations are in degrees.
 
     Raises:
-        ValueError: there is no such file; a column is missing, unknown or twice there;
-            a line is too short or too long; something is not a finite number; the times
-            do not increase; there are fewer than two rows; an array has the wrong
-            shape; a quaternion is not of unit length. The message says where.
+        ValueError: the file cannot be read or is damaged; a column is missing, unknown
+            or twice there; a line is too short or too long; something is not a finite
+            number; the times do not increase; there are fewer than two rows; an array
+            has the wrong shape; a quaternion is not of unit length. The message says
+            where.
     """
     file = Path(path)
     place = Place(f"log {str(file)!r}")
-    is_table = _is_table(file, place)
-    try:
-        found, place = read_csv(file, place) if is_table else _read_npz(file, place)
-    except FileNotFoundError:
-        raise ValueError(f"{place.name}: there is no such file.") from None
+    if _is_table(file, place):
+        found, place = read_csv(file, place)
+    else:
+        found = read_npz(file, place.name)
     ignored = {ignore} if isinstance(ignore, str) else set(ignore)
     named = _renamed(place, found, dict(columns or {}), ignored)
     if {"ts", "q"} <= set(named):
@@ -151,17 +152,6 @@ def _is_table(file: Path, place: Place) -> bool:
     if ending not in (".csv", ".npz"):
         raise ValueError(f"{place.name} ends in {ending!r}, expected .csv or .npz.")
     return ending == ".csv"
-
-
-def _read_npz(file: Path, place: Place) -> tuple[dict[str, np.ndarray], Place]:
-    try:
-        with (  # opened here, because np.load leaves a broken file open
-            open(file, "rb") as content,
-            np.load(content, allow_pickle=False) as stored,
-        ):
-            return {name: stored[name] for name in stored.files}, place
-    except (ValueError, EOFError, zipfile.BadZipFile, TypeError) as error:
-        raise ValueError(f"{place.name} is not an NPZ file: {error}.") from None
 
 
 def _renamed(

@@ -1,5 +1,7 @@
 """From the links of a robot file to a model: fixed links are merged on the way."""
 
+import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -28,6 +30,18 @@ class Part:
     p: np.ndarray = field(default_factory=lambda: np.zeros(3))
     inertial: Inertial = field(default_factory=Inertial)
     options: dict[str, Any] = field(default_factory=dict)
+
+
+def warn_of_doubts(inertials: Mapping[str, Inertial]) -> None:
+    """Warn the caller's caller once of bodies with inertias that none can have."""
+    doubts = {name: inertial.doubt() for name, inertial in inertials.items()}
+    found = [f"body {name!r}: {doubt}" for name, doubt in doubts.items() if doubt]
+    if found:
+        warnings.warn(
+            f"{'; '.join(found)}: correct the inertia, or accept it with "
+            "check_inertia=False.",
+            stacklevel=3,
+        )
 
 
 def assemble(builder: ModelBuilder, parts: list[Part], merge_fixed: bool) -> None:

@@ -2,6 +2,8 @@
 
 import numpy as np
 
+from jaxdyn.model import unit_vectors
+
 
 def rotation_about(axis: np.ndarray, angle: float) -> np.ndarray:
     """The rotation matrix by `angle` about the unit vector `axis`."""
@@ -33,7 +35,6 @@ def matrix_to_rpy(R: np.ndarray) -> np.ndarray:
 
 def quaternion_to_matrix(x: float, y: float, z: float, w: float) -> np.ndarray:
     """The rotation of a quaternion of any length but zero."""
-    length = float(np.linalg.norm([x, y, z, w]))
-    v, w = np.array([x, y, z]) / length, w / length
-    K = np.array([[0, -v[2], v[1]], [v[2], 0, -v[0]], [-v[1], v[0], 0]])
+    x, y, z, w = unit_vectors(np.array([x, y, z, w]))
+    K = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
     return np.eye(3) + 2 * w * K + 2 * K @ K

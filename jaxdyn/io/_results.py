@@ -6,7 +6,6 @@ import os
 import platform
 import secrets
 import shutil
-import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -18,12 +17,14 @@ import numpy as np
 
 from jaxdyn.io._config import config_dict
 from jaxdyn.io._dict import from_dict, to_dict
+from jaxdyn.io._npz import read_npz
 from jaxdyn.io._report import Report, check_figures
 from jaxdyn.model import Model
 
 _MARK = ".jaxdyn"  # a folder with this file was written here and may be replaced
 _REQUIRED = ("ts", "q", "qd")
 _OPTIONAL = ("qdd", "tau", "f_ext", "loop_forces", "kinetic_energy", "potential_energy")
+_TYPES = ("float32", "float64")
 _PACKAGES = ("jaxdyn", "jax", "jaxlib", "diffrax", "equinox", "numpy")
 
 
@@ -108,32 +109,55 @@ def load_trajectory(path: str | os.PathLike[str]) -> tuple[Model, dict[str, Any]
     """The model and the arrays of a result, from its folder or its `trajectory.npz`.
 
     Raises:
-        ValueError: there is no such file, or it was not written by `save_trajectory`.
+        ValueError: there is no such file, it was not written by `save_trajectory`, it
+            is damaged or absurdly large (see `load_log`), or an array does not fit the
+            model.
     """
     file = Path(path)
     file = file / "trajectory.npz" if file.is_dir() else file
-    try:
-        with (  # opened here, because np.load leaves a broken file open
-            open(file, "rb") as content,
-            np.load(content, allow_pickle=False) as stored,
-        ):
-            arrays = {name: stored[name] for name in stored.files}
-        text, dtype = arrays.pop("model"), arrays.pop("dtype")
-        data = json.loads(text.item())
-    except FileNotFoundError:
+    if not file.exists():
         raise ValueError(
             f"there is no {file}: expected a folder that `jaxdyn simulate` has "
             "written, or the trajectory.npz in it."
-        ) from None
-    except (
-        *(ValueError, TypeError, KeyError),
-        *(OSError, EOFError, zipfile.BadZipFile),
-    ) as error:
-        raise ValueError(f"{file} does not hold a trajectory: {error}.") from None
-    known = jax.dtypes.canonicalize_dtype(
-        dtype.item()
-    )  # float32 without jax_enable_x64
-    return from_dict(data, check_inertia=False, dtype=known), arrays
+        )
+    arrays = read_npz(file, str(file))
+    model = _stored_model(file, arrays)
+    _check_trajectory(file, model, arrays)
+    return model, arrays
+
+
+def _stored_model(file: Path, arrays: dict[str, np.ndarray]) -> Model:
+    """The model among the arrays, whose texts are taken out."""
+    try:
+        text, dtype = arrays.pop("model").item(), arrays.pop("dtype").item()
+        if dtype not in _TYPES:
+            raise ValueError(f"dtype is {dtype!r}, expected 'float32' or 'float64'")
+        known = jax.dtypes.canonicalize_dtype(dtype)  # float32 without jax_enable_x64
+        return from_dict(json.loads(text), check_inertia=False, dtype=known)
+    except KeyError as error:
+        reason = f"it has no {error}"
+    except (ValueError, TypeError, RecursionError) as error:
+        reason = str(error).removesuffix(".")
+    raise ValueError(
+        f"{file} does not hold a model: {reason}: expected what save_trajectory writes."
+    )
+
+
+def _check_trajectory(file: Path, model: Model, arrays: dict[str, np.ndarray]) -> None:
+    """Raise a `ValueError` unless the arrays are those of a motion of the model."""
+    rows = arrays["ts"].shape[:1] if "ts" in arrays else ()
+    width = dict.fromkeys(("qd", "qdd", "tau"), (model.nv,))
+    width |= {"q": (model.nq,), "f_ext": (model.n, 6), "loop_forces": (model.nc,)}
+    for name in (*_REQUIRED, *_OPTIONAL):
+        array, shape = arrays.get(name), (*rows, *width.get(name, ()))
+        if array is None and name in _OPTIONAL:
+            continue
+        if array is None or array.shape != shape or array.dtype.name not in _TYPES:
+            found = "not there" if array is None else f"{array.dtype} of {array.shape}"
+            raise ValueError(
+                f"{file}: the array {name!r} is {found}, expected float32 or "
+                f"float64 of {shape} for robot {model.name!r}."
+            )
 
 
 def save_report(folder: str | os.PathLike[str], report: Report) -> None:

@@ -7,6 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from jaxdyn.io._files import content, numbers
+
 
 class Place(NamedTuple):
     """A table in words: its name, and where its rows stand, if they stand in lines."""
@@ -33,9 +35,15 @@ def read_csv(file: Path, place: Place) -> tuple[dict[str, np.ndarray], Place]:
             few or too many cells.
     """
     try:
-        lines = file.read_text(encoding="utf-8-sig").splitlines()
+        lines = content(file, place.name).decode("utf-8-sig").splitlines()
+        return _table(lines, place)
     except UnicodeDecodeError:
         raise ValueError(f"{place.name} is not text in UTF-8.") from None
+    except csv.Error as error:  # such as a cell beyond its limit
+        raise ValueError(f"{place.name} is not a table: {error}.") from None
+
+
+def _table(lines: list[str], place: Place) -> tuple[dict[str, np.ndarray], Place]:
     skipped = [not line.strip() or line.lstrip().startswith("#") for line in lines]
     start = skipped.index(False) if False in skipped else len(lines)
     marked = [line.lstrip("# ") for line in lines[:start] if line.strip(" #")]
@@ -108,6 +116,6 @@ def _cells(line: str, mark: str) -> list[str]:
 
 def _column(cells: Sequence[str]) -> np.ndarray:
     try:
-        return np.array(cells, float)
+        return numbers(cells)
     except ValueError:
         return np.array(cells)

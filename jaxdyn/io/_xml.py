@@ -5,6 +5,8 @@ import xml.etree.ElementTree as ET
 from pathlib import Path
 from xml.parsers.expat import ErrorString
 
+from jaxdyn.io._files import content
+
 _MARK = "\ufeff"  # a byte-order mark, which some editors put before the text
 
 
@@ -14,6 +16,10 @@ def path_of(source: str | os.PathLike[str]) -> Path | None:
     A text is a str whose first character, after white space and a byte-order mark, is
     "<".
     """
+    if not isinstance(source, str | os.PathLike) or not os.fspath(source):
+        raise ValueError(
+            f"the source is {source!r}, expected a path, or a text that starts with <."
+        )
     is_text = isinstance(source, str) and _bare(source).startswith("<")
     return None if is_text else Path(source)
 
@@ -27,13 +33,18 @@ def read_xml(
         where, text = f"{language} text", _bare(str(source))
         skipped = str(source).removesuffix(text).count("\n")
     else:
-        where, text, skipped = str(path), path.read_bytes(), 0
+        where, text, skipped = str(path), content(path, str(path)), 0
     try:
         root = ET.fromstring(text)
     except ET.ParseError as error:
         raise ValueError(
             f"{where}, line {error.position[0] + skipped}: {ErrorString(error.code)}: "
             "expected well-formed XML, correct that line or the element before it."
+        ) from error
+    except (LookupError, ValueError) as error:  # of its encoding
+        raise ValueError(
+            f"{where}: {error}: expected XML in an encoding that is known, such as "
+            "UTF-8: save it as that."
         ) from error
     if root.tag not in tags:
         raise ValueError(

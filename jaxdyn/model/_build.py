@@ -17,7 +17,9 @@ from jaxdyn.model._check import (
     check_joint,
     check_pitch,
     check_rotation,
+    is_floating,
     is_index,
+    is_world,
 )
 from jaxdyn.model._inertial import Inertial
 from jaxdyn.model._loops import Placement, check_loop, loop_of
@@ -185,8 +187,8 @@ class ModelBuilder:
         if not self._rows:
             raise ValueError(f"model {self.name!r} has no bodies: add at least one.")
         dtype = jnp.result_type(float) if dtype is None else dtype
-        if not jnp.issubdtype(dtype, jnp.floating):
-            raise ValueError(f"dtype is {dtype}, expected a floating-point type.")
+        if not is_floating(dtype):
+            raise ValueError(f"dtype is {dtype!r}, expected a floating-point type.")
         topology, leaves = self._topology(), self._leaves()
         if check_inertia:
             check_resistance(topology, leaves)
@@ -243,7 +245,7 @@ class ModelBuilder:
         return joint_name
 
     def _parent(self, what: str, parent: Body | None) -> int:
-        if parent is None or parent == self.base or parent == -1:
+        if parent is None or is_world(parent, self.base):
             return -1
         return self._find(what, parent)
 

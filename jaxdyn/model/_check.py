@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any, TypeGuard
 
+import jax.numpy as jnp
 import numpy as np
 
 from jaxdyn.model._joints import JOINT_TYPES, JointType
@@ -43,6 +44,19 @@ def as_numbers(value: object) -> np.ndarray | None:
 def is_index(value: object) -> TypeGuard[int | np.integer]:
     """Whether a value is a whole number; True and False are none."""
     return isinstance(value, int | np.integer) and not isinstance(value, bool)
+
+
+def is_world(body: object, base: str) -> bool:
+    """Whether a body is the base: its name, or -1."""
+    return isinstance(body, str | int | np.integer) and body in (base, -1)
+
+
+def is_floating(dtype: Any) -> bool:
+    """Whether this is a floating-point type."""
+    try:
+        return jnp.issubdtype(dtype, jnp.floating)
+    except TypeError:  # it is no type at all
+        return False
 
 
 def check_joint(name: str, joint: str) -> JointType:
@@ -89,12 +103,23 @@ def check_axes(
 
 def _direction(name: str, what: str, value: Numbers) -> np.ndarray:
     v = check_finite(name, what, value, (3,))
-    length = np.linalg.norm(v)
-    if length == 0:
+    if not v.any():
         raise ValueError(
             f"body {name!r}: {what} is {v.tolist()}, expected a direction, not zero."
         )
-    return v if abs(length - 1) < 4e-16 else v / length
+    unit = unit_vectors(v)
+    return v if np.abs(v - unit).max() < 4e-16 else unit
+
+
+def unit_vectors(v: np.ndarray) -> np.ndarray:
+    """The vectors along the last axis divided by their lengths, but for zeros.
+
+    Powers of two, which leave every digit, bring them to sizes whose squares are in the
+    range of a double.
+    """
+    v = np.ldexp(v, -np.frexp(np.abs(v).max(axis=-1, keepdims=True))[1])
+    length = np.linalg.norm(v, axis=-1, keepdims=True)
+    return v / np.where(length > 0, length, 1.0)
 
 
 def check_rotation(name: str, value: Numbers | None, kind: str = "body") -> np.ndarray:

@@ -108,26 +108,47 @@ class Inertial:
                 "in kg."
             )
         scale = np.abs(I).max()
+        checked = Inertial(mass, com, I)
         if np.abs(I - I.T).max() > _ROUNDING * scale:
             raise ValueError(
                 f"body {body!r}: inertia {I.tolist()} is not symmetric: give the full "
                 "tensor, products of inertia with their minus sign on both sides."
             )
-        low, middle, high = np.linalg.eigvalsh(I)
-        if low < -_ROUNDING * scale:
+        low = np.linalg.eigvalsh(I)[0]
+        if low < -checked._rounding():
             raise ValueError(
                 f"body {body!r}: inertia has the negative principal value {low:g}, "
                 "expected zero or more: it must be about the centre of mass, in body "
                 "axes."
             )
-        if triangle and mass > 0 and low + middle < high * (1 - _ROUNDING):
+        doubt = checked.doubt()
+        if triangle and doubt:
             raise ValueError(
-                f"body {body!r}: principal inertias {low:g}, {middle:g}, {high:g} "
-                "violate the triangle inequality (no principal value may exceed the "
-                "sum of the other two): correct the inertia, or accept it with "
+                f"body {body!r}: {doubt}: correct the inertia, or accept it with "
                 "check_inertia=False."
             )
-        return Inertial(mass, com, I)
+        return checked
+
+    def doubt(self) -> str:
+        """What no rigid body with such principal inertias has, empty if there is none.
+
+        They violate the triangle inequality, as published data may, and those that
+        were estimated part by part.
+        """
+        low, middle, high = np.linalg.eigvalsh(self.inertia)
+        if self.mass == 0 or low + middle >= high - self._rounding():
+            return ""
+        return (
+            f"principal inertias {low:g}, {middle:g}, {high:g} violate the triangle "
+            "inequality (no principal value may exceed the sum of the other two)"
+        )
+
+    def _rounding(self) -> float:
+        """By how much the inertia may be off, also if it was moved from the origin."""
+        return float(
+            _ROUNDING * np.abs(self.inertia).max()
+            + 4 * np.finfo(float).eps * self.mass * self.com @ self.com
+        )
 
 
 def point_inertia(mass: float | int, c: np.ndarray) -> np.ndarray:

@@ -85,9 +85,10 @@ def check_loop(
     if body_a == body_b:
         what = "the world" if body_a < 0 else f"body {names[body_a]!r}"
         raise ValueError(f"{name} joins {what} to itself, expected two bodies.")
+    axes = None if axes is None else _indices(name, axes)
     if joint is None:
         joint = "spherical" if axes is None else "point"
-    if joint == "point" and axes is not None and tuple(axes) == (0, 1, 2):
+    if joint == "point" and axes == (0, 1, 2):
         joint, axes = "spherical", None  # the same
     if joint not in CUT_JOINTS:
         raise ValueError(
@@ -113,21 +114,26 @@ def loop_of(data: dict[str, Any], dtype: Any) -> Loop:
     return Loop(**fields)
 
 
-def _axes(name: str, joint: str, axes: Sequence[int] | None) -> tuple[int, ...]:
-    if joint != "point":
-        if axes is not None:
-            raise ValueError(
-                f"{name}: axes are {tuple(axes)} for a {joint} joint, expected none: "
-                'only a "point" has axes.'
-            )
-        return ()
-    chosen = (0, 1, 2) if axes is None else tuple(axes)
+def _indices(name: str, axes: Sequence[int]) -> tuple[int, ...]:
+    given = axes.tolist() if isinstance(axes, np.ndarray) else axes
+    chosen = given if isinstance(given, Sequence) else ()
     are_indices = all(is_index(i) and 0 <= i < 3 for i in chosen)
     if not chosen or not are_indices or len(set(chosen)) != len(chosen):
         raise ValueError(
-            f"{name}: axes are {chosen}, expected some of 0, 1, 2, once each."
+            f"{name}: axes are {axes!r}, expected some of 0, 1, 2, once each."
         )
-    return tuple(int(i) for i in chosen)
+    return tuple(map(int, chosen))
+
+
+def _axes(name: str, joint: str, axes: tuple[int, ...] | None) -> tuple[int, ...]:
+    if joint == "point":
+        return (0, 1, 2) if axes is None else axes
+    if axes is not None:
+        raise ValueError(
+            f"{name}: axes are {axes} for a {joint} joint, expected none: only a "
+            '"point" has axes.'
+        )
+    return ()
 
 
 def _placement(name: str, side: str, placement: Any) -> tuple[np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from jaxdyn.model._check import Body, is_index
+from jaxdyn.model._check import Body, is_index, is_world
 from jaxdyn.model._loops import Loop, Placement, check_loop, loop_of
 from jaxdyn.model._modules import Modules
 from jaxdyn.model._show import show
@@ -174,7 +174,7 @@ class Model(eqx.Module):
         return eqx.tree_at(lambda m: m.loops, self, ())
 
     def _side(self, loop: str, body: Body | None) -> int:
-        if body is None or body == -1 or body == self.topology.base:
+        if body is None or is_world(body, self.topology.base):
             return -1
         try:
             return self.body(body)

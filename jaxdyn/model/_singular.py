@@ -13,6 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxdyn.model._arguments import check_leaves
+from jaxdyn.model._check import unit_vectors
 from jaxdyn.model._model import Model
 from jaxdyn.model._topology import DIRECTIONS, Topology
 
@@ -167,8 +168,10 @@ def _geometry(
     coordinate = np.append(q, 0.0)[steps.q]
     turned, free = topology.quaternion_steps, topology.free_steps
     axis, angle = e.copy(), steps.turn * coordinate
-    v, w = q[topology.quaternion_q[:, :3]], q[topology.quaternion_q[:, 3]]
-    axis[turned], angle[turned] = _unit(v), 2 * np.arctan2(np.linalg.norm(v, axis=1), w)
+    quaternions = unit_vectors(q[topology.quaternion_q])
+    v, w = quaternions[:, :3], quaternions[:, 3]
+    axis[turned] = unit_vectors(v)
+    angle[turned] = 2 * np.arctan2(np.linalg.norm(v, axis=1), w)
     a = (slide * coordinate)[:, None] * e
     a[free] = q[topology.position_q]
 
@@ -187,8 +190,8 @@ def _length(leaves: Mapping[str, np.ndarray]) -> float:
 
 def _directions(leaves: Mapping[str, np.ndarray]) -> np.ndarray:
     """The unit vectors of `DIRECTIONS` for each body; zero where it has none."""
-    axis, axis2 = _unit(leaves["axis"]), _unit(leaves["axis2"])
-    axis3 = _unit(np.cross(axis, axis2))
+    axis, axis2 = unit_vectors(leaves["axis"]), unit_vectors(leaves["axis2"])
+    axis3 = unit_vectors(np.cross(axis, axis2))
     table = {"axis": axis, "axis2": axis2, "axis3": axis3}
     table["plane"] = np.cross(axis3, axis)
     for name, row in zip("xyz", np.eye(3), strict=True):
@@ -235,11 +238,6 @@ def _why(topology: Topology, factor: _Factor, step: int) -> str:
 
 def _blocks(A: np.ndarray, B: np.ndarray, C: np.ndarray, D: np.ndarray) -> np.ndarray:
     return np.block([[A, B], [C, D]])
-
-
-def _unit(v: np.ndarray) -> np.ndarray:
-    length = np.linalg.norm(v, axis=-1, keepdims=True)
-    return v / np.where(length > 0, length, 1.0)
 
 
 def _skew(v: np.ndarray) -> np.ndarray:

@@ -4,6 +4,7 @@ from dataclasses import asdict, dataclass
 
 import numpy as np
 
+from jaxdyn.model._check import as_numbers
 from jaxdyn.model._inertial import Inertial
 
 
@@ -26,9 +27,10 @@ class SlenderRods:
 
     def __post_init__(self):
         for key, value in asdict(self).items():
-            if not 0 <= value < np.inf:
+            number = as_numbers(value)
+            if number is None or number.shape or not 0 <= number < np.inf:
                 raise ValueError(
-                    f"slender link: {key} is {value}, expected a finite number, zero "
+                    f"slender link: {key} is {value!r}, expected a finite number, zero "
                     "or more."
                 )
 

@@ -31,6 +31,11 @@ def protein_chain(sequence: str = "A" * 50, *, dtype: Any = None) -> Model:
     Args:
         sequence: one-letter codes of the residues; the chain has two DOF for each.
     """
+    if not isinstance(sequence, str):
+        raise ValueError(
+            f"sequence is {sequence!r}, expected a text with one letter for each "
+            "residue, such as 'ACDE', or 'A' * 500 for 1000 degrees of freedom."
+        )
     b = ModelBuilder(f"protein_like_{2 * len(sequence)}dof", gravity=(0.0, 0.0, 0.0))
     plane, N, tilt = _peptide_plane()
     for i, letter in enumerate(sequence):

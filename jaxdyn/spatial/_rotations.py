@@ -7,7 +7,7 @@ derivatives at angle zero and at the identity quaternion are exact, of second or
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cache
+from functools import cache, reduce
 from typing import Any
 
 import jax
@@ -39,15 +39,29 @@ class Quaternion:
         v = a.v * b.w + b.v * a.w + cross(a.v, b.v)
         return Quaternion(v.x, v.y, v.z, a.w * b.w - dot(a.v, b.v))
 
+    def __mul__(self, s: Scalar) -> "Quaternion":
+        return Quaternion(self.x * s, self.y * s, self.z * s, self.w * s)
+
     @property
     def T(self) -> "Quaternion":
         """The conjugate: the inverse rotation of a unit quaternion."""
         return Quaternion(-self.x, -self.y, -self.z, self.w)
 
     def unit(self) -> "Quaternion":
-        """This quaternion divided by its length."""
-        s = jax.lax.rsqrt(dot(self.v, self.v) + self.w * self.w)
-        return Quaternion(self.x * s, self.y * s, self.z * s, self.w * s)
+        """This quaternion divided by its length, however long or short it is.
+
+        One that is far from unit length is divided by its largest component first,
+        which its square could not hold. That is a constant for derivatives: the result
+        is the same for every such divisor.
+        """
+        sizes = (jax.lax.abs(a) for a in (self.x, self.y, self.z, self.w))
+        largest = jax.lax.stop_gradient(reduce(jax.lax.max, sizes))
+        is_far = (largest < 1 / 16) | (largest > 16)
+        return (self * jnp.where(is_far, 1 / largest, 1)).renormalized()
+
+    def renormalized(self) -> "Quaternion":
+        """This quaternion, which is near unit length, divided by its length."""
+        return self * jax.lax.rsqrt(dot(self.v, self.v) + self.w * self.w)
 
     def matrix(self) -> Mat3:
         """The rotation matrix 1 + 2 w skew(v) + 2 skew(v)² of a unit quaternion."""

@@ -171,7 +171,9 @@ def _fill(title: str, data: str) -> str:
     fillings = {
         "TITLE": escape(title),
         "PLOTLY": get_plotlyjs(),
-        "DATA": data.replace("</", "<\\/"),  # a name cannot end the script
+        "DATA": data.replace(
+            "<", r"\u003c"
+        ),  # no name ends the script or hides its end
         "PLAYER": player,
     }
     head, *pieces = page.split("{{")

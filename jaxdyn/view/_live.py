@@ -1,5 +1,6 @@
 """A robot in the browser, live: a motion to play, or joints to move by hand."""
 
+import re
 import threading
 import time
 import webbrowser
@@ -128,12 +129,17 @@ class Player:
         if len(self._names) > _READINGS:
             return ""
         lines = [
-            f"| {name} | {value:.4f} | {unit} |"
+            f"| {_escaped(name)} | {value:.4f} | {unit} |"
             for name, value, unit in zip(
                 self._names, self._rows.q[row], self._units, strict=True
             )
         ]
         return "\n".join(["| joint | position | unit |", "|---|---:|---|", *lines])
+
+
+def _escaped(name: str) -> str:
+    """A name as Markdown that shows it: no letter of it is markup."""
+    return re.sub(r"[^\w .-]", lambda found: f"&#{ord(found[0])};", name)
 
 
 class Poser:

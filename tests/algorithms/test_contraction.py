@@ -9,7 +9,13 @@ import numpy as np
 import pytest
 
 import jaxdyn as jd
-from tests.models import every_joint, massless_middle, random_state, with_effects
+from tests.models import (
+    every_joint,
+    massless_middle,
+    moving_base,
+    random_state,
+    with_effects,
+)
 
 
 @cache
@@ -48,7 +54,7 @@ def test_pieces_of_any_size_give_the_same_accelerations(name, rng):
         model = with_effects(model, rng)
     q, qd, tau = random_state(model, rng)
     f_ext = jnp.asarray(rng.normal(size=(model.n, 6)))
-    base = jd.BaseMotion(*jnp.asarray(rng.normal(size=(4, 3))))
+    base = moving_base(rng)
 
     @jax.jit
     def run(model):

@@ -5,7 +5,7 @@ import pytest
 
 import jaxdyn as jd
 from jaxdyn.algorithms import inverse_gradient
-from tests.models import every_joint, random_state, with_effects
+from tests.models import every_joint, moving_base, random_state, with_effects
 
 MODELS = {
     "chain": lambda: jd.robots.chain(5),
@@ -30,7 +30,7 @@ def state(name, is_driven, rng):
     q, qd, qdd = random_state(model, rng)
     f_ext = base = None
     if is_driven:
-        base = jd.BaseMotion(*(jnp.asarray(rng.normal(size=3)) for _ in range(4)))
+        base = moving_base(rng)
         f_ext = jnp.asarray(rng.normal(size=(model.n, 6)))
     return model, jnp.asarray(rng.normal(size=model.nv)), q, qd, qdd, f_ext, base
 

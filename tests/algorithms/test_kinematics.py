@@ -213,7 +213,7 @@ def test_a_moving_base_carries_all_bodies(rng):
     spec.pop("nq"), spec.pop("nv")
     whole = jd.from_dict(spec, check_inertia=False)  # the carrier has no mass
     v, w, dv, dw = (jnp.asarray(x) for x in rng.normal(size=(4, 3)))
-    base = jd.BaseMotion(v, w, dv, dw)
+    base = jd.BaseMotion(v=v, w=w, dv=dv, dw=dw)
     q = jnp.concatenate([jd.neutral(whole)[:7], fixed[0]])
     qd = jnp.concatenate([v, w, fixed[1]])
     # in body axes, which turn, the rate of the linear velocity lacks w x v
@@ -271,3 +271,10 @@ def test_a_quaternion_of_any_length_means_its_direction(rng):
     scaled = q.at[model.topology.quaternion_q].multiply(3.0)
     poses, same = forward_kinematics(model, q), forward_kinematics(model, scaled)
     np.testing.assert_allclose(same.R, poses.R, atol=1e-15)
+
+
+def test_motion_of_the_base_is_given_by_name():
+    with pytest.raises(TypeError, match="positional"):
+        jd.BaseMotion(jnp.ones(3))
+    base = jd.BaseMotion(dw=jnp.ones(3))
+    assert [x.sum() for x in (base.v, base.w, base.dv, base.dw)] == [0, 0, 0, 3]

@@ -7,7 +7,7 @@ import pytest
 
 import jaxdyn as jd
 from tests.algorithms.test_contraction import MODELS, relative
-from tests.models import random_state, with_effects
+from tests.models import moving_base, random_state, with_effects
 
 CASES = [
     ("every joint", 3),
@@ -23,7 +23,7 @@ def test_gradients_of_trees_are_those_of_the_sequential_method(name, chunk, rng)
     w = jnp.asarray(rng.normal(size=model.nv))
     given = dict(
         f_ext=jnp.asarray(rng.normal(size=(model.n, 6))),
-        base=jd.BaseMotion(*jnp.asarray(rng.normal(size=(4, 3)))),
+        base=moving_base(rng),
     )
 
     def gradient(**options):

@@ -1,15 +1,14 @@
 import jax
-import jax.numpy as jnp
 import numpy as np
 
 import jaxdyn as jd
-from tests.models import every_joint, random_state, with_effects
+from tests.models import every_joint, moving_base, random_state, with_effects
 
 
 def test_joint_forces_are_linear_in_the_parameters(rng):
     model = with_effects(every_joint(3), rng)
     q, qd, qdd = random_state(model, rng)
-    base = jd.BaseMotion(*(jnp.asarray(x) for x in rng.normal(size=(4, 3))))
+    base = moving_base(rng)
     Y = jax.jit(jd.regressor)(model, q, qd, qdd, base=base)
     tau = jd.inverse_dynamics(model, q, qd, qdd, base=base)
     found = Y @ jd.dynamic_parameters(model)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import jaxdyn as jd
-from tests.models import every_joint, random_state, with_effects
+from tests.models import every_joint, moving_base, random_state, with_effects
 
 MODELS = {
     "chain": lambda: jd.robots.chain(5),
@@ -31,8 +31,7 @@ def test_derivatives_in_closed_form_are_those_of_inverse_dynamics(name, is_drive
     q, qd, qdd = random_state(model, rng)
     options = {}
     if is_driven:
-        fields = (jnp.asarray(rng.normal(size=3)) for _ in range(4))
-        options["base"] = jd.BaseMotion(*fields)
+        options["base"] = moving_base(rng)
         options["f_ext"] = jnp.asarray(rng.normal(size=(model.n, 6)))
 
     def forces(d, qd, qdd):

@@ -115,6 +115,7 @@ def test_limits_are_in_degrees_on_request(tmp_path):
         ),
         ("rate = 50", "rate = 50.3", "rate is 50.3, expected a whole number of steps"),
         ("rate = 50", "rate = 0.1", "rate is 0.1, expected a whole number of steps"),
+        ("rate = 50", "rate = 1e12", "rate is 1e.12, expected 5e.06 at most: 10000000"),
         (", upper = 90", "", "upper of j1.q is inf, expected a finite number"),
         ("lower =", "lowest =", "lowest is not known, .*did you mean limits.lower"),
         (

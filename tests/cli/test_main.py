@@ -1,10 +1,13 @@
+import re
 import runpy
+import shlex
 import sys
 
 import pytest
 
 import jaxdyn
 from jaxdyn.cli import _main, main
+from jaxdyn.cli._robots import load
 
 
 def test_the_package_is_a_program(monkeypatch, capsys):
@@ -45,6 +48,52 @@ def test_wrong_words_show_the_usage(words, capsys):
     with pytest.raises(SystemExit, match="2"):
         main(words)
     assert capsys.readouterr().err.startswith("usage: jaxdyn")
+
+
+def test_numbers_are_those_of_files(capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(["info", "chain", "--q", "1_0"])
+    assert "argument --q: invalid number value: '1_0'" in capsys.readouterr().err
+
+
+BROKEN = {
+    "damaged.npz": b"PK\x03\x04half",
+    "encoded.urdf": b"<?xml version='1.0' encoding='none'?><robot name='r'/>",
+    "deep.json": b"[" * 100_000,
+    "latin.json": b"\xff",
+    "latin.toml": b"robot = '\xff'",
+    "deep.toml": b"a = " + b"[" * 5000,
+}
+WORDS = [
+    *(f"info {name}" for name in ("folder.urdf", "encoded.urdf", "deep.json")),
+    *("info latin.json", "info ''", "view damaged.npz", "view --page damaged.npz"),
+    *("view folder.json", "view ''", "view folder.urdf", "simulate latin.toml"),
+    *("simulate folder.toml", "simulate ''", "simulate deep.toml", "simulate none"),
+    *("identify folder.toml", "excite folder.toml"),
+]
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_files_that_cannot_be_read_are_one_sentence(
+    words, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    for name, content in BROKEN.items():
+        (tmp_path / name).write_bytes(content)
+    for ending in ("json", "toml", "urdf"):
+        (tmp_path / f"folder.{ending}").mkdir()
+    assert main(shlex.split(words)) == 2
+    shown = capsys.readouterr()
+    assert re.fullmatch(r"jaxdyn: [^\n]{20,}\.\n", shown.err) and not shown.out
+
+
+@pytest.mark.filterwarnings("default")
+def test_doubts_about_a_robot_are_one_sentence(tmp_path, capsys):
+    file = tmp_path / "puma.urdf"
+    jaxdyn.to_urdf(jaxdyn.robots.puma_560(), file)
+    assert load(str(file)).n == 6
+    said = re.escape(f"jaxdyn: {file}: body 'link3': principal inertias ")
+    assert re.fullmatch(said + r"[^\n]+\.\n", capsys.readouterr().err)
 
 
 def test_ctrl_c_is_exit_code_130(monkeypatch, capsys):

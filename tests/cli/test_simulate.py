@@ -149,6 +149,7 @@ def test_ctrl_c_leaves_nothing(simulate, tmp_path, monkeypatch, capsys):
 
 R = "robot = 'mata_two_link'\ntime = {end = 1}\n"
 C = "kind = 'cycloidal', duration = 1"
+T = "robot = 'gripper'\ntime = {end = 1, "
 B = "robot = 'four_bar'\ntime = {end = 0.5, samples = 6}\n"
 Q = "start = {q = [0.9, -0.426224, 1.573522]"
 
@@ -177,6 +178,13 @@ Q = "start = {q = [0.9, -0.426224, 1.573522]"
         ("robot = 'mata_two_link'\ntime = {end = -1}", "time.end is -1, expected a nu"),
         ("robot = 'mata_two_link'\ntime = {end = 1, dt = 0.3}", "time.dt is 0.3, exp"),
         ("robot = 'gripper'\ntime = {end = 1, dt = 1, samples = 2}", "are both given"),
+        (T + "samples = 1e26}", "time.samples is 1e.26, expected a whole number"),
+        (T + f"samples = {10**26}}}", "samples is 1000.*expected a whole number below"),
+        (T + "samples = 10_000_001}", "expected a whole number from 2 to 10000000"),
+        (T + "dt = 1e-26}", "time.dt is 1e-26, expected at least 1e-07: 10000000 rows"),
+        (T + "dt = 5e-324}", "time.dt is 5e-324, expected at least 1e-07: 10000000 ro"),
+        (R + f"solver.max_steps = {2**63}", "solver.max_steps is 922.*below 2.63"),
+        ("robot = {name = 'rope', options = {n = 1e99}}\ntime.end = 1", "'rope': "),
         (R + "control = {kind = 'fly'}", "control.kind is 'fly', expected one of: 'n"),
         (R + "control = {kind = 'feedforward'}", "no motion to follow: add a table mo"),
         (R + f"motion = {{{C}, q1 = [1, 1]}}", "control.kind is 'none', which does n"),

@@ -121,6 +121,10 @@ R = "robot = 'rope'\n"
         (R + "cuont = 1", r"cuont is not known, .*: did you mean count\?"),
         (R + "zzz = 1", "zzz is not known, expected only: robot, count, .*: remove it"),
         (R + "count = 1.5", "count is 1.5, expected a whole number."),
+        (
+            R + f"count = {10**30}",
+            "count is 1000.*, expected a whole number below 2",
+        ),
         (R + "count = true", "count is true, expected a whole number."),
         (R + "stop = 1", "stop is 1, expected true or false."),
         ("robot = 3", "robot is 3, expected a text."),

@@ -283,3 +283,39 @@ IMPOSSIBLE = Inertial(1.0, np.zeros(3), np.diag([1.0, 1.0, 3.0]))
 def test_from_dh_says_what_is_wrong(rows, options, message):
     with pytest.raises(ValueError, match=message):
         from_dh(rows, **options)
+
+
+@pytest.mark.parametrize(
+    "key, value, message",
+    [
+        ("a", "1", "a is '1', expected one number"),
+        ("alpha", None, "alpha is None, expected one number"),
+        ("d", [1.0], r"d is \[1.0\], expected one number"),
+        ("theta", np.nan, "theta is nan, expected finite numbers"),
+        ("joint", ["R"], r"joint is \['R'\], expected 'R' or 'P'"),
+        ("inertial", 1.0, "inertial is 1.0, expected Inertial or SlenderRods"),
+        (
+            "inertial",
+            Inertial(1.0, np.array("0")),
+            "com is array.*, expected 3 numbers",
+        ),
+        ("effects", [0.1], r"effects is \[0.1\], expected a dictionary such as"),
+        ("effects", {1: 0.1}, r"effects is {1: 0.1}, expected a dictionary such as"),
+    ],
+)
+def test_wrong_types_in_a_row_are_named(key, value, message, without_type_checker):
+    with pytest.raises(ValueError, match=f"body 'link2': {message}"):
+        from_dh([DHLink(), DHLink(**{key: value})])
+
+
+def test_wrong_types_around_the_rows_are_named(without_type_checker):
+    with pytest.raises(ValueError, match="rows is 5, expected a list of DHLink"):
+        from_dh(5)
+    with pytest.raises(ValueError, match=r"row 1 is \(0, 0\), expected a DHLink"):
+        from_dh([DHLink(), (0, 0)])
+    with pytest.raises(ValueError, match="convention is 1, expected 'distal'"):
+        from_dh([DHLink()], convention=1)
+    with pytest.raises(
+        ValueError, match="slender link: mass is '1', expected a finite"
+    ):
+        SlenderRods("1")

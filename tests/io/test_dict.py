@@ -168,11 +168,15 @@ def test_leaves_have_the_asked_dtype():
     assert {leaf.dtype for leaf in leaves} == {jnp.dtype(jnp.float32)}
 
 
-def test_an_impossible_inertia_is_accepted_on_request():
+def test_an_impossible_inertia_is_a_warning_or_an_error_on_request():
     inertia = np.diag([1.0, 1.0, 3.0]).tolist()
     data = changed(("bodies", 0, "inertia"), inertia)
     model = from_dict(data, check_inertia=False)
     np.testing.assert_array_equal(model.inertia[0], inertia)
+    with pytest.warns(UserWarning, match="body 'a': principal inertias 1, 1, 3 viol"):
+        assert same(from_dict(data), model)
+    with pytest.raises(ValueError, match="body 'a': principal inertias 1, 1, 3 viol"):
+        from_dict(data, check_inertia=True)
 
 
 FIRST = ("bodies", 0)
@@ -230,11 +234,39 @@ LOOP = {"body_a": 0, "p_a": [0, 0, 0], "body_b": 1, "p_b": [0, 0, 0]}
         (("loops",), [{"body_a": 0}], "loop has no 'body_b'"),
         (("loops",), [LOOP | {"axis": [0]}], "loop has the key 'axis'"),
         (("loops",), [LOOP | {"body_b": 0}], "loop 0 joins body 'a' to itself"),
+        (("loops",), 5, "loops is 5, expected a list of loops"),
+        (("frames",), True, "frames is True, expected a list of frames"),
+        (
+            ("frames",),
+            [FRAME | {"body": [0]}],
+            r"'tool' refers to body \[0\], expected",
+        ),
+        (("frames",), [FRAME | {"body": np.arange(2)}], r"'tool' refers to body array"),
+        (("loops",), [LOOP | {"axes": 1}], "loop 0: axes are 1, expected some of 0, 1"),
+        (
+            ("loops",),
+            [LOOP | {"axes": [[0], 1]}],
+            r"loop 0: axes are .*expected some o",
+        ),
+        (("loops",), [LOOP | {"body_a": np.arange(2)}], "loop 0 refers to body array"),
+        ((*FIRST, "parent"), True, "body 'a' has parent True, expected an index"),
+        ((*FIRST, "mass"), 10**400, "body 'a': mass is 1000.*, expected one number"),
+        ((*FIRST, "com"), object(), "body 'a': com is <object.*, expected 3 numbers"),
+        ((*FIRST, "nq"), np.arange(2), r"body 'a': nq is \[0 1\], expected 1 from the"),
     ],
 )
-def test_from_dict_says_what_is_wrong(path, value, message):
+def test_from_dict_says_what_is_wrong(path, value, message, without_type_checker):
     with pytest.raises(ValueError, match=message):
         from_dict(changed(path, value))
+
+
+@pytest.mark.parametrize("dtype", ["float", "int32", "x", 5, [1]])
+def test_type_that_is_not_of_floating_point_is_an_error(dtype):
+    if dtype == "float":
+        assert from_dict(changed(("name",), "a"), dtype=dtype).dtype == jnp.float64
+        return
+    with pytest.raises(ValueError, match="dtype is .*, expected a floating-point type"):
+        from_dict(changed(("name",), "a"), dtype=dtype)
 
 
 @pytest.mark.parametrize("write", [to_dict, to_urdf])

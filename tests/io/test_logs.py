@@ -214,7 +214,7 @@ def test_bytes_that_are_no_text_are_reported(tmp_path):
 
 @pytest.mark.parametrize("name", ["none.csv", "none.npz"])
 def test_missing_file_is_reported(name, tmp_path):
-    with pytest.raises(ValueError, match=f"{name}': there is no such file"):
+    with pytest.raises(ValueError, match=f"{name}': cannot be read: No such file"):
         load_log(tmp_path / name, arm())
 
 

@@ -312,10 +312,15 @@ def test_dtype_of_the_leaves_can_be_chosen():
     assert load_mjcf(body(f"<joint/>{GEOM}"), dtype=jnp.float32).dtype == jnp.float32
 
 
-def test_inertia_check_can_be_switched_off():
+def test_inertia_that_no_body_has_is_a_warning_or_an_error_on_request():
     inertial = '<inertial pos="0 0 0" mass="1" diaginertia="1 1 3"/>'
-    with pytest.raises(ValueError, match="'b': .*triangle inequality"):
+    with pytest.warns(UserWarning, match="'b': .*triangle inequality"):
         load_mjcf(body(f"<joint/>{inertial}"))
+    with pytest.raises(ValueError, match="'b': .*triangle inequality"):
+        load_mjcf(body(f"<joint/>{inertial}"), check_inertia=True)
+    fixed = body(f'<joint/>{GEOM}<body name="c">{inertial}</body>')
+    with pytest.warns(UserWarning, match="body 'c': principal inertias 1, 1, 3 viol"):
+        assert load_mjcf(fixed).n == 1
     assert load_mjcf(body(f"<joint/>{inertial}"), check_inertia=False).n == 1
 
 
@@ -403,17 +408,24 @@ def test_deep_nesting_is_read():
     text = "<body>" * n + f"<joint/>{GEOM}" + "</body>" * n
     model = load_mjcf(f"<mujoco><worldbody>{text}</worldbody></mujoco>")
     assert model.names == (f"body_{n}",)
+    classes = "".join(f'<default class="c{i}"><joint damping="{i}"/>' for i in range(n))
+    frames = '<frame pos="1 0 0">' * n + f"<body><joint/>{GEOM}</body>" + "</frame>" * n
+    model = load_mjcf(
+        f"<mujoco><default>{classes}{'</default>' * n}</default>"
+        f'<worldbody childclass="c9">{frames}</worldbody></mujoco>'
+    )
+    assert model.damping.item() == 9 and model.p[0, 0] == n
 
 
 def test_missing_file_is_an_error():
-    with pytest.raises(FileNotFoundError, match="nowhere.xml"):
+    with pytest.raises(ValueError, match="nowhere.xml: cannot be read: No such file"):
         load_mjcf("nowhere.xml")
 
 
 def test_included_file_that_is_missing_is_an_error(tmp_path):
     file = tmp_path / "robot.xml"
     file.write_text('<mujoco><include file="nowhere.xml"/></mujoco>')
-    with pytest.raises(FileNotFoundError, match="nowhere.xml"):
+    with pytest.raises(ValueError, match="nowhere.xml: cannot be read: No such file"):
         load_mjcf(file)
 
 
@@ -483,6 +495,22 @@ ERRORS = {
             "<actuator><motor/></actuator>",
         ),
         "<motor> in <actuator>: armature='1'",
+    ),
+    "motor of a missing joint": (
+        body('<joint name="j"/>', after='<actuator><motor joint="k"/></actuator>'),
+        "<motor> in <actuator>: joint is 'k', expected one of: j.",
+    ),
+    "motor of a missing site": (
+        body("", after='<actuator><general site="s" name="m"/></actuator>'),
+        "<general name='m'> in <actuator>: site is 's', expected one of: none.",
+    ),
+    "motor of a missing joint by default": (
+        body(
+            "",
+            '<default><motor joint="k"/></default>',
+            "<actuator><motor/></actuator>",
+        ),
+        "<motor> in <actuator>: joint is 'k', expected one of: none",
     ),
     "composite": (body('<composite name="c"/>'), "<composite name='c'> in body 'b'"),
     "replicate": (body("<replicate/>"), r"<replicate> in .*ignore=\('replicate',\)"),
@@ -583,14 +611,6 @@ ERRORS = {
             '<body><inertial pos="0 0 0" mass="-1" diaginertia="1 1 1"/></body>'
         ),
         "body 'body_2': mass is -1.0",
-    ),
-    "impossible inertia of a fixed body": (
-        body(
-            f'<joint/>{GEOM}<body name="c">'
-            + INERTIAL.format('diaginertia="1 1 3"')
-            + "</body>"
-        ),
-        "body 'c': principal inertias",
     ),
     "full and diagonal": (
         body("<joint/>" + INERTIAL.format(DIAGONAL + ' fullinertia="1 1 1 0 0 0"')),

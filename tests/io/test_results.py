@@ -7,6 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
+import jaxdyn as jd
 from jaxdyn.io import load_trajectory, new_results, save_summary, save_trajectory
 from tests.models import every_joint
 
@@ -109,14 +110,52 @@ def test_a_file_without_a_trajectory_is_named(tmp_path):
     path = tmp_path / "trajectory.npz"
     for content in (b"", b"text", b"PK\x03\x04half"):
         path.write_bytes(content)
-        with pytest.raises(ValueError, match=r"trajectory\.npz does not hold a traj"):
+        with pytest.raises(ValueError, match=r"trajectory\.npz is not an NPZ file"):
             load_trajectory(path)
     np.save(tmp_path / "a.npy", np.zeros(3))
-    with pytest.raises(ValueError, match=r"a\.npy does not hold a trajectory"):
+    with pytest.raises(ValueError, match=r"a\.npy is not an NPZ file"):
         load_trajectory(tmp_path / "a.npy")
     np.savez(path, q=np.zeros(3))
-    with pytest.raises(ValueError, match=r"trajectory\.npz does not hold .*'model'"):
+    with pytest.raises(ValueError, match=r"trajectory\.npz does not hold .*no 'model'"):
         load_trajectory(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "change, message",
+    [
+        (dict(q=np.zeros((3, 2))), r"'q' is float64 of \(3, 2\), expected .* \(3, 1\)"),
+        (dict(ts=np.zeros((3, 1))), r"'ts' is float64 of \(3, 1\), expected .* \(3,\)"),
+        (
+            dict(ts=np.array(1.0)),
+            r"'ts' is float64 of \(\)|'q' is .* expected .* \(1,\)",
+        ),
+        (
+            dict(tau=np.zeros((2, 1))),
+            r"'tau' is float64 of \(2, 1\), expected .*\(3, 1",
+        ),
+        (dict(f_ext=np.zeros((3, 6))), r"'f_ext' is .* expected .* \(3, 1, 6\) for ro"),
+        (dict(qd=np.zeros((3, 1), int)), "'qd' is int64 of .* float32 or float64"),
+        (dict(q=np.array("text")), "'q' is <U4 of"),
+        (dict(qd=None), "'qd' is not there, expected float32"),
+        (
+            dict(dtype=np.array("int8")),
+            "not hold a model: dtype is 'int8', expected 'fl",
+        ),
+        (dict(model=np.array("{")), "does not hold a model: Expecting property name"),
+        (dict(model=np.array("[" * 9999)), "does not hold a model: maximum recursion"),
+        (dict(model=np.zeros(3)), "does not hold a model: can only convert an array"),
+        (dict(model=np.array("{}")), "not hold a model: model has no 'bodies': add it"),
+    ],
+)
+def test_arrays_that_do_not_fit_the_model_are_named(change, message, tmp_path):
+    ts, q = np.linspace(0, 1, 3), np.zeros((3, 1))
+    trajectory = SimpleNamespace(ts=ts, q=q, qd=q)
+    path = save_trajectory(tmp_path, jd.robots.chain(1), trajectory)
+    with np.load(path) as stored:
+        arrays = {k: x for k, x in {**stored, **change}.items() if x is not None}
+    np.savez(path, **arrays)
+    with pytest.raises(ValueError, match=rf"trajectory\.npz.*{message}"):
+        load_trajectory(path)
 
 
 def test_the_summary_is_json_without_exceptions(tmp_path):

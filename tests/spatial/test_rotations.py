@@ -16,6 +16,14 @@ from jaxdyn.spatial import (
 AXES = [s * e for e in np.eye(3) for s in (1.0, -1.0)]
 
 
+@jax.jit
+def unit_and_slope(a):
+    def normal(a):
+        return Quaternion.of(a).unit().array()
+
+    return normal(a), jax.jacrev(normal)(a)
+
+
 def unit(rng, n):
     a = rng.normal(size=n)
     return a / np.linalg.norm(a)
@@ -100,6 +108,35 @@ def test_quaternion_unit_divides_by_the_length(rng):
     a = 5 * rng.normal(size=4)
     got = Quaternion.of(jnp.asarray(a)).unit().array()
     np.testing.assert_allclose(got, a / np.linalg.norm(a), rtol=1e-14)
+
+
+LENGTHS = [
+    *((np.float64, x) for x in (1e-300, 1e-200, 1e-3, 17.0, 1e200, 1e300)),
+    *((np.float32, x) for x in (1e-36, 1e-30, 1e-3, 17.0, 1e30, 1e34)),
+]
+
+
+@pytest.mark.parametrize("dtype, length", LENGTHS)
+def test_quaternion_of_any_length_becomes_unit_with_its_derivatives(dtype, length, rng):
+    a = unit(rng, 4)
+    scaled = jnp.asarray(length * a, dtype)
+    got, slope = unit_and_slope(scaled)
+    assert got.dtype == slope.dtype == dtype
+    eps = np.finfo(dtype).eps
+    np.testing.assert_allclose(got, a, atol=2 * eps)
+    slope = np.asarray(slope, np.longdouble) * np.longdouble(length)
+    projector = np.eye(4) - np.outer(a, a)
+    np.testing.assert_allclose(slope.astype(float), projector, atol=4 * eps)
+
+
+@pytest.mark.parametrize("dtype, far", [(np.float64, 1e60), (np.float32, 1e8)])
+def test_second_derivatives_of_unit_quaternions_scale_with_the_length(dtype, far, rng):
+    a, w = rng.normal(size=(2, 4)).astype(dtype)
+    bend = jax.jit(jax.hessian(lambda a: w @ Quaternion.of(a).unit().array()))
+    want = np.asarray(bend(a), float)
+    for length in (1 / far, far):
+        found = np.asarray(bend(jnp.asarray(a * dtype(length))), float) * length**2
+        np.testing.assert_allclose(found, want, atol=60 * np.finfo(dtype).eps)
 
 
 def test_quaternion_passes_vmap(rng):

@@ -58,6 +58,18 @@ def test_a_robot_without_anything_to_draw_is_a_dot(tmp_path):
     np.testing.assert_array_equal(p, [[[0, 0, 1]]] * 2)
 
 
+def test_names_with_markup_leave_the_page_alive(tmp_path):
+    name = "<!--<script></script>"
+    b = jd.ModelBuilder(name)
+    b.add_body(name, inertial=jd.Inertial.box(1.0, (1, 1, 1)), p=(0.0, 0.0, 1.0))
+    path = save_animation(b.build(), [0.0, 1.0], np.zeros((2, 1)), tmp_path / "a.html")
+    data = data_of(path)
+    assert data["title"] == name and data["plots"][0]["lines"][0]["name"] == f"j_{name}"
+    page = path.read_text(encoding="utf-8")
+    written = page.split('<script id="data" type="application/json">')[1]
+    assert "<" not in written.split("</script>\n<script>")[0]
+
+
 def test_the_page_holds_the_poses_of_all_bodies(puma):
     data, model = data_of(puma), jd.robots.puma_560()
     ts, q = swing(model)

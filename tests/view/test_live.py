@@ -1,4 +1,5 @@
 import builtins
+import html
 import time
 
 import numpy as np
@@ -46,6 +47,15 @@ def test_seek_puts_the_bodies_where_they_are(show, capsys):
     assert f"| j_link1_2 | {q[30, 1]:.4f} | rad |" in view._readings.content
     assert heard == [view.url] and view.url.startswith("http://127.0.0.1:")
     assert capsys.readouterr().out == ""
+
+
+def test_readings_show_names_with_markup_as_they_are(show):
+    b = jd.ModelBuilder("odd")
+    b.add_body("a", joint_name="<b>{1}|", inertial=jd.Inertial.box(1.0, (1, 1, 1)))
+    view = show(b.build(), [0.0, 1.0], np.zeros((2, 1)))
+    shown = view._readings.content.splitlines()[-1]
+    assert not set("<>{}") & set(shown) and shown.count("|") == 4
+    assert html.unescape(shown) == "| <b>{1}| | 0.0000 | rad |"
 
 
 def test_play_goes_on_until_pause_and_starts_again(show):

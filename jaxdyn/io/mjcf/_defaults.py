@@ -19,9 +19,12 @@ class Defaults:
                     f"the outermost <default> has class {name!r}, expected 'main': put "
                     f'<default class="{name}"> inside a <default>.'
                 )
-            self._read(section, "main")
+            pending = [(section, "main")]
+            while pending:
+                pending += self._read(*pending.pop())
 
-    def _read(self, section: Element, name: str) -> None:
+    def _read(self, section: Element, name: str) -> list[tuple[Element, str]]:
+        """Keep the settings of a class; the classes inside it, last one first."""
         settings = self._classes[name]
         for child in section:
             if child.tag == "default":
@@ -35,8 +38,8 @@ class Defaults:
             check_children(child, f"default class {name!r}")
             tag = _section(child)
             settings[tag] = _overlay(settings.get(tag, {}), _attributes(child))
-        for child in section.findall("default"):
-            self._read(child, self._add(child, settings))
+        inside = section.findall("default")
+        return [(child, self._add(child, settings)) for child in inside][::-1]
 
     def _add(self, section: Element, settings: Mapping[str, dict[str, str]]) -> str:
         name = section.get("class")

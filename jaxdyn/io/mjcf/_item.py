@@ -7,7 +7,9 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
+from jaxdyn.io._files import numbers
 from jaxdyn.io.mjcf._schema import CHILDREN, KNOWN, UNSUPPORTED
+from jaxdyn.model import unit_vectors
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ class Item:
                 self.fail(f"{key!r} is missing, expected {wanted}: add it")
             return np.array(default, float)
         try:
-            values = np.array([float(word) for word in text.split()])
+            values = numbers(text.split())
         except ValueError:
             self.fail(f"{key} is {text!r}, expected {wanted}")
         if values.size not in counts or not np.isfinite(values).all():
@@ -78,12 +80,11 @@ class Item:
 
     def direction(self, key: str, value: np.ndarray) -> np.ndarray:
         """The unit vector along `value`, which comes from the attribute `key`."""
-        length = np.linalg.norm(value)
-        if length < 1e-14:
+        if np.abs(value).max() < 1e-14:
             self.fail(
                 f"{key} is {self.attributes.get(key)!r}, expected a direction, not zero"
             )
-        return value / length
+        return unit_vectors(value)
 
 
 def label(element: Element, where: str = "") -> str:
@@ -112,6 +113,6 @@ def check_children(element: Element, where: str = "") -> None:
 
 def _is_zero(text: str) -> bool:
     try:
-        return not any(float(word) for word in text.split())
+        return not numbers(text.split()).any()
     except ValueError:
         return False

@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element
 
 import numpy as np
 
-from jaxdyn.io._parts import Part, assemble
+from jaxdyn.io._parts import Part, assemble, warn_of_doubts
 from jaxdyn.io.mjcf._compiler import Compiler, merged
 from jaxdyn.io.mjcf._defaults import Defaults
 from jaxdyn.io.mjcf._equality import add_loops
@@ -24,7 +24,7 @@ def load_mjcf(
     source: str | os.PathLike[str],
     *,
     merge_fixed: bool = True,
-    check_inertia: bool = True,
+    check_inertia: bool | None = None,
     ignore: Iterable[str] = (),
     dtype: Any = None,
 ) -> Model:
@@ -68,8 +68,9 @@ def load_mjcf(
             white space, is "<").
         merge_fixed: bodies without joint become frames of the body that carries them
             and give it their mass. Otherwise they are bodies.
-        check_inertia: False accepts inertias that violate the triangle inequality,
-            and joints that no inertia resists (see `singular_joints`).
+        check_inertia: None warns of inertias that violate the triangle inequality, and
+            True makes them an error. False accepts them, and joints that no inertia
+            resists (see `singular_joints`).
         ignore: tags to be skipped wherever they stand, such as "equality", and
             attributes that are not supported, such as "gravcomp".
         dtype: floating-point type of the leaves, by default JAX's.
@@ -81,7 +82,7 @@ def load_mjcf(
     root = read_source(source, {ignore} if isinstance(ignore, str) else set(ignore))
     compiler, defaults = Compiler.read(root), Defaults(root)
     _check_sections(root, defaults)
-    tree = Tree(compiler, defaults, {"check_inertia": check_inertia})
+    tree = Tree(compiler, defaults, {"check_inertia": bool(check_inertia)})
     tree.read(root)
     _check_mass(tree.parts)
     for part in tree.parts:
@@ -95,12 +96,16 @@ def load_mjcf(
     for frame in tree.frames:
         _add_frame(builder, frame, merged_parts, tree)
     add_loops(builder, root, tree, partial(_carried, merged_parts))
-    return builder.build(dtype, check_inertia=check_inertia)
+    model = builder.build(dtype, check_inertia=check_inertia is not False)
+    if check_inertia is None:
+        warn_of_doubts({part.name: part.inertial for part in tree.parts})
+    return model
 
 
 def _check_sections(root: Element, defaults: Defaults) -> None:
     """Raise a `ValueError` for a section that the model cannot express."""
     known = (*READ_SECTIONS, *SKIPPED_SECTIONS, *REFUSED_SECTIONS)
+    names = _named(root)
     for section in root:
         if section.tag not in known:
             refuse(section, "<mujoco>", f"one of {', '.join(known)}")
@@ -108,17 +113,41 @@ def _check_sections(root: Element, defaults: Defaults) -> None:
             if section.tag in REFUSED_SECTIONS:
                 refuse(element, f"<{section.tag}>", "a tree of rigid bodies without it")
             if section.tag == "actuator":
-                _check_actuator(element, defaults)
+                _check_actuator(element, defaults, names)
 
 
-def _check_actuator(element: Element, defaults: Defaults) -> None:
-    """Raise a `ValueError` unless the force is zero without control."""
-    bias = "none"
-    if element.tag in ("motor", "general"):
-        item = defaults.item(element, "<actuator>", None)
-        bias = item.attributes.get("biastype", bias)
-    if element.tag != "motor" and (element.tag != "general" or bias != "none"):
-        refuse(element, "<actuator>", "a motor, or a general actuator without bias")
+def _named(root: Element) -> dict[str, list[str]]:
+    """The names of joints, bodies and sites, by what an actuator calls them."""
+    found: dict[str, list[str]] = {"joint": [], "freejoint": [], "body": [], "site": []}
+    for world in root.findall("worldbody"):
+        for element in world.iter():
+            if element.tag in found and "name" in element.attrib:
+                found[element.tag].append(element.attrib["name"])
+    joints, sites = found["joint"] + found["freejoint"], found["site"]
+    return {
+        **dict.fromkeys(("joint", "jointinparent"), joints),
+        **dict.fromkeys(("site", "refsite", "slidersite", "cranksite"), sites),
+        "body": found["body"],
+        "tendon": [],
+    }
+
+
+def _check_actuator(
+    element: Element, defaults: Defaults, names: dict[str, list[str]]
+) -> None:
+    """Raise unless it acts on what is there, with no force without control."""
+    expected = "a motor, or a general actuator without bias"
+    if element.tag not in ("motor", "general"):
+        refuse(element, "<actuator>", expected)
+    item = defaults.item(element, "<actuator>", None)
+    if element.tag == "general" and item.attributes.get("biastype", "none") != "none":
+        refuse(element, "<actuator>", expected)
+    for key, known in names.items():
+        if item.attributes.get(key, "") not in ("", *known):
+            item.fail(
+                f"{key} is {item.attributes[key]!r}, expected one of: "
+                f"{', '.join(known) or 'none'}"
+            )
 
 
 def _gravity(root: Element) -> np.ndarray:

@@ -61,6 +61,11 @@ class _Place:
         return label(self.element, f"body {self.body!r}")
 
 
+def _inside(place: _Place) -> list[_Place]:
+    """The elements in one, last one first."""
+    return [replace(place, element=element) for element in place.element][::-1]
+
+
 @dataclass
 class Tree:
     """What is read from the bodies of a file: parts, and frames on them.
@@ -107,14 +112,15 @@ class Tree:
 
     def _content(self, place: _Place) -> Iterator[_Place]:
         """The elements in a body or frame, those inside frames included."""
-        for element in place.element:
-            at = replace(place, element=element)
+        pending = _inside(place)
+        while pending:
+            at = pending.pop()
+            element = at.element
             if element.tag == "frame":
                 item = Item("frame", at.label, element.attrib)
                 R, p = at.inner(*self.compiler.pose(item))
-                yield from self._content(
-                    replace(at, childclass=self._childclass(at), R=R, p=p)
-                )
+                frame = replace(at, childclass=self._childclass(at), R=R, p=p)
+                pending += _inside(frame)
             elif element.tag in READ_IN_BODY:
                 check_children(element, f"body {place.body!r}")
                 yield at

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from jaxdyn.io._parts import Part, assemble
+from jaxdyn.io._parts import Part, assemble, warn_of_doubts
 from jaxdyn.io._pose import rpy_to_matrix
 from jaxdyn.io._xml import read_xml
 from jaxdyn.io.urdf._xml import MOMENTS, clean, label, numbers, required
-from jaxdyn.model import Inertial, Model, ModelBuilder
+from jaxdyn.model import Inertial, Model, ModelBuilder, unit_vectors
 
 _JOINTS = {
     "revolute": "revolute",
@@ -31,7 +31,7 @@ def load_urdf(
     merge_fixed: bool = True,
     gravity: Sequence[Any] | np.ndarray = (0.0, 0.0, -9.81),
     allow_massless: bool = False,
-    check_inertia: bool = True,
+    check_inertia: bool | None = None,
     ignore: Iterable[str] = (),
     dtype: Any = None,
 ) -> Model:
@@ -61,8 +61,9 @@ def load_urdf(
         gravity: acceleration of free fall in world axes; URDF does not hold it.
         allow_massless: accept moving links without `<inertial>`, as if a mass of zero
             stood in the file.
-        check_inertia: False accepts inertias that violate the triangle inequality,
-            and joints that no inertia resists (see `singular_joints`).
+        check_inertia: None warns of inertias that violate the triangle inequality, and
+            True makes them an error. False accepts them, and joints that no inertia
+            resists (see `singular_joints`).
         ignore: names of elements and attributes to be skipped.
         dtype: floating-point type of the leaves, by default JAX's.
 
@@ -92,7 +93,7 @@ def load_urdf(
     if not allow_massless:
         _check_masses(parts, inertials)
     for part in parts:
-        part.options["check_inertia"] = check_inertia
+        part.options["check_inertia"] = bool(check_inertia)
 
     base = "world" if floating_base else root
     builder = ModelBuilder(name, gravity=gravity, base=base)
@@ -102,7 +103,10 @@ def load_urdf(
             f"robot {name!r} has no joint that moves: load it with floating_base=True, "
             "or keep its fixed links as bodies with merge_fixed=False."
         )
-    return builder.build(dtype, check_inertia=check_inertia)
+    model = builder.build(dtype, check_inertia=check_inertia is not False)
+    if check_inertia is None:
+        warn_of_doubts({part.name: part.inertial for part in parts})
+    return model
 
 
 def _named(robot: ET.Element, tag: str) -> dict[str, ET.Element]:
@@ -255,8 +259,7 @@ def _inertial(link: ET.Element) -> Inertial | None:
 
 def _in_plane(normal: np.ndarray) -> np.ndarray:
     """The first direction of a planar joint: x projected onto the plane, or y."""
-    length = np.linalg.norm(normal)
-    n = normal / length if length else normal  # the builder reports a zero axis
+    n = unit_vectors(normal)  # zero stays zero, which the builder reports
     x, y, _ = np.eye(3)
     along = x - n[0] * n
     return along if np.linalg.norm(along) > 1e-6 else y - n[1] * n

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from jaxdyn.io._files import numbers as read_numbers
+
 _CONTENT = {
     "robot": ("link", "joint"),
     "link": ("inertial",),
@@ -108,10 +110,12 @@ def _check_gazebo(gazebo: ET.Element) -> None:
 
 
 def _below(element: ET.Element) -> Iterator[ET.Element]:
-    for child in element:
+    pending = list(element)
+    while pending:
+        child = pending.pop(0)
         if child.tag not in _GAZEBO_CLOSED:
             yield child
-            yield from _below(child)
+            pending[:0] = child
 
 
 def label(element: ET.Element) -> str:
@@ -144,7 +148,7 @@ def numbers(
             f"{wanted}."
         )
     try:
-        values = np.array([float(word) for word in text.split()])
+        values = read_numbers(text.split())
     except ValueError:
         values = np.array([])
     if values.size != count or np.isnan(values).any():
