@@ -35,3 +35,5 @@ from jaxdyn.model._singular import singular_joints as singular_joints
 from jaxdyn.model._slender import SlenderRods as SlenderRods
 from jaxdyn.model._topology import DIRECTIONS as DIRECTIONS
 from jaxdyn.model._topology import Topology as Topology
+from jaxdyn.model._tracing import is_eager as is_eager
+from jaxdyn.model._tracing import is_staged as is_staged
