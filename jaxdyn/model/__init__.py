@@ -3,6 +3,7 @@
 from jaxdyn.model._arguments import arguments as arguments
 from jaxdyn.model._build import ModelBuilder as ModelBuilder
 from jaxdyn.model._check import FRICTION_SPEED as FRICTION_SPEED
+from jaxdyn.model._check import is_index as is_index
 from jaxdyn.model._choice import check_freedoms as check_freedoms
 from jaxdyn.model._choice import chosen_coordinates as chosen_coordinates
 from jaxdyn.model._choice import chosen_joint as chosen_joint
