@@ -5,6 +5,7 @@ from typing import Any
 import diffrax
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from jaxdyn.algorithms import unit_quaternions
@@ -25,6 +26,9 @@ class Outcome(diffrax.RESULTS):  # pyright: ignore[reportGeneralTypeIssues]
     not_finite = (
         "The motion is not finite: look for forces, a state or a model that are not "
         "numbers, for a body without inertia, or for a step that is too long."
+    )
+    starts_beyond_limit = (
+        "The motion starts beyond a joint limit that joint_limit_event watches."
     )
 
 
@@ -78,6 +82,37 @@ class Trajectory(eqx.Module):
         """Whether the simulation reached its last time or an event."""
         ended = (Outcome.successful, Outcome.event_occurred)
         return (self.result == ended[0]) | (self.result == ended[1])
+
+    def reached_limits(self, model: Model) -> tuple[str, ...]:
+        """The joints that left their range at the end, by name; outside of `jit`.
+
+        These are the joints that `joint_limit_event` stopped, so none if the simulation
+        ended otherwise. Joints that rest on a limit are not among them.
+
+        Args:
+            model: the one that was simulated.
+        """
+        q, qd = np.asarray(self.end.q), np.asarray(self.end.qd)
+        if q.ndim != 1:
+            raise ValueError(
+                f"reached_limits: the end q has shape {q.shape}, expected one "
+                "trajectory: pick one of the batch with jax.tree.map."
+            )
+        if self.result != Outcome.event_occurred:
+            return ()
+        lower, upper, t = (
+            np.asarray(model.lower),
+            np.asarray(model.upper),
+            self.topology,
+        )
+        rate = np.full(q.shape, np.nan)  # other coordinates have no limits of their own
+        rate[t.plain_q] = qd[t.plain_v]
+        is_outward = ~np.where(q - lower < upper - q, rate >= 0, rate <= 0)
+        inside = np.minimum(q - lower, upper - q)
+        inside = np.where((lower < upper) & is_outward, inside, np.inf)
+        is_reached = np.isfinite(inside) & (inside <= max(inside.min(), 0.0))
+        starts = np.searchsorted(t.q_start, np.flatnonzero(is_reached), side="right")
+        return tuple(model.joint_names[k] for k in dict.fromkeys(starts - 1))
 
     def at(self, t: Float[Array, ""] | float) -> State:
         """The state at any time up to the end, by the solver's own interpolation.
