@@ -1,4 +1,5 @@
 import runpy
+import signal
 import sys
 
 import pytest
@@ -45,6 +46,13 @@ def test_wrong_words_show_the_usage(words, capsys):
     with pytest.raises(SystemExit, match="2"):
         main(words)
     assert capsys.readouterr().err.startswith("usage: jaxdyn")
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_is_its_exit_code(number, monkeypatch, capsys):
+    monkeypatch.setattr(_main, "view", lambda arguments: signal.raise_signal(number))
+    assert main(["view", "somewhere"]) == 128 + number
+    assert "interrupted" in capsys.readouterr().err
 
 
 def test_ctrl_c_is_exit_code_130(monkeypatch, capsys):
