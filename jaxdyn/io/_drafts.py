@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import IO
 
 try:
-    from fcntl import LOCK_EX, LOCK_NB, flock
+    import fcntl
 except ImportError:  # Windows has other locks: there nothing is swept
-    flock = None
+    fcntl = None
 
 _LOCK = ".lock"
 _YOUNG = 60.0  # seconds; a process may be about to lock its folder
@@ -66,9 +66,9 @@ def _is_abandoned(lock: Path) -> bool:
 
 
 def _is_locked_now(file: IO) -> bool:
-    if flock is None:
+    if fcntl is None:
         return False
     with suppress(OSError):  # another process has it, or the disk knows no locks
-        flock(file, LOCK_EX | LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         return True
     return False

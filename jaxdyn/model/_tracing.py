@@ -3,7 +3,11 @@
 from typing import Any
 
 from jax.core import Tracer, eval_context
-from jax.extend.core import get_opaque_trace_state
+
+try:
+    from jax.extend.core import get_opaque_trace_state
+except ImportError:  # before JAX 0.10
+    from jax.core import get_opaque_trace_state  # type: ignore
 
 with eval_context():
     _EAGER = get_opaque_trace_state()

@@ -44,6 +44,7 @@ def batched(
             f"batched: cores is {cores!r}, expected a whole number from 1 to "
             f"{_available()}, as many as this process may use."
         )
+    count = int(count)
 
     @jax.jit
     def vectorized(shared: list, split: dict, options: dict) -> Any:

@@ -12,6 +12,8 @@ from jaxdyn.algorithms import unit_quaternions
 from jaxdyn.model import Model, Topology
 from jaxdyn.simulate._drift import closed
 
+_AT_LIMIT = 1e-4  # radians or metres; root finders are more exact
+
 
 class State(eqx.Module):
     """Where the joints are, `q`, and how fast they move, `qd`."""
@@ -84,10 +86,10 @@ class Trajectory(eqx.Module):
         return (self.result == ended[0]) | (self.result == ended[1])
 
     def reached_limits(self, model: Model) -> tuple[str, ...]:
-        """The joints that left their range at the end, by name; outside of `jit`.
+        """The names of the joints that an event stopped as they left their range.
 
-        These are the joints that `joint_limit_event` stopped, so none if the simulation
-        ended otherwise. Joints that rest on a limit are not among them.
+        These are the joints at a limit in the last state, or beyond it, that move
+        outward; joints that rest on a limit are not among them. Outside of `jit`.
 
         Args:
             model: the one that was simulated.
@@ -100,19 +102,16 @@ class Trajectory(eqx.Module):
             )
         if self.result != Outcome.event_occurred:
             return ()
-        lower, upper, t = (
-            np.asarray(model.lower),
-            np.asarray(model.upper),
-            self.topology,
-        )
-        rate = np.full(q.shape, np.nan)  # other coordinates have no limits of their own
-        rate[t.plain_q] = qd[t.plain_v]
-        is_outward = ~np.where(q - lower < upper - q, rate >= 0, rate <= 0)
+        lower, upper = np.asarray(model.lower), np.asarray(model.upper)
+        t, rate = model.topology, np.full(q.shape, np.nan)
+        rate[t.plain_q] = qd[t.plain_v]  # those of quaternions are not needed
+        is_outward = np.where(q - lower < upper - q, rate < 0, rate > 0)
         inside = np.minimum(q - lower, upper - q)
         inside = np.where((lower < upper) & is_outward, inside, np.inf)
-        is_reached = np.isfinite(inside) & (inside <= max(inside.min(), 0.0))
-        starts = np.searchsorted(t.q_start, np.flatnonzero(is_reached), side="right")
-        return tuple(model.joint_names[k] for k in dict.fromkeys(starts - 1))
+        nearest = max(inside.min(initial=np.inf), 0)  # where a root finder ended
+        reached = np.flatnonzero(inside <= min(nearest, _AT_LIMIT))
+        bodies = np.searchsorted(t.q_start, reached, side="right") - 1
+        return tuple(model.joint_names[k] for k in dict.fromkeys(bodies))
 
     def at(self, t: Float[Array, ""] | float) -> State:
         """The state at any time up to the end, by the solver's own interpolation.

@@ -234,6 +234,8 @@ def test_a_limit_event_made_anew_compiles_nothing_and_names_the_joint():
     assert is_beyond.tolist() == [True, False, False]
     assert is_lost.tolist() == [False, True, False]
     assert batch.stats["num_steps"].max() < 100
+    other = eqx.tree_at(lambda run: run.end.q, second, jnp.array([-0.8, 0.0]))
+    assert other.reached_limits(nearer) == ()  # as if something else had stopped it
     with pytest.raises(ValueError, match=r"shape \(3, 2\), expected one trajectory"):
         batch.reached_limits(model)
 
