@@ -11,6 +11,8 @@ from jaxdyn.algorithms._kernel import kernel
 from jaxdyn.model import is_eager, is_staged
 
 F = TypeVar("F", bound=Callable[..., Any])
+# into the program of the caller as it is traced; True may mean later, from JAX 0.11 on
+_EARLY: Any = jax.Inline.JAX_EARLY if hasattr(jax, "Inline") else True  # type: ignore
 
 
 def compiled(*static: str) -> Callable[[F], F]:
@@ -46,7 +48,7 @@ def alone(*static: str) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         bind, ordered = _in_order(function)
         whole = jax.jit(ordered, static_argnames=static)
-        dissolving = jax.jit(ordered, static_argnames=static, inline=True)
+        dissolving = jax.jit(ordered, static_argnames=static, inline=_EARLY)
 
         @wraps(function)
         def call(*args: Any, **options: Any) -> Any:
