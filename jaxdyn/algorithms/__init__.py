@@ -45,6 +45,7 @@ from jaxdyn.algorithms._gradient import inverse_gradient as inverse_gradient
 from jaxdyn.algorithms._joint_forces import passive_forces as passive_forces
 from jaxdyn.algorithms._kernel import WRITTEN_OUT as WRITTEN_OUT
 from jaxdyn.algorithms._kinematics import Accelerations as Accelerations
+from jaxdyn.algorithms._kinematics import Place as Place
 from jaxdyn.algorithms._kinematics import Poses as Poses
 from jaxdyn.algorithms._kinematics import Velocities as Velocities
 from jaxdyn.algorithms._kinematics import body_accelerations as body_accelerations
@@ -54,7 +55,9 @@ from jaxdyn.algorithms._kinematics import center_of_mass as center_of_mass
 from jaxdyn.algorithms._kinematics import forward_kinematics as forward_kinematics
 from jaxdyn.algorithms._kinematics import frame_poses as frame_poses
 from jaxdyn.algorithms._kinematics import jacobian as jacobian
+from jaxdyn.algorithms._kinematics import jacobian_at as jacobian_at
 from jaxdyn.algorithms._kinematics import jacobian_dot_qd as jacobian_dot_qd
+from jaxdyn.algorithms._kinematics import moving_place as moving_place
 from jaxdyn.algorithms._log_depth import parallel_composite as parallel_composite
 from jaxdyn.algorithms._log_depth import parallel_motions as parallel_motions
 from jaxdyn.algorithms._log_depth import parallel_newton_euler as parallel_newton_euler

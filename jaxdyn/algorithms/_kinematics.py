@@ -1,6 +1,7 @@
 """Poses, velocities, accelerations and Jacobians of the bodies."""
 
 from dataclasses import replace
+from typing import Any
 
 import equinox as eqx
 import jax
@@ -16,6 +17,8 @@ from jaxdyn.algorithms._rows import put, take
 from jaxdyn.algorithms._walk import collect, from_parents
 from jaxdyn.model import Model, arguments
 from jaxdyn.spatial import Mat3, Vec3, cross
+
+Place = tuple[int, int | None]  # a body, and a frame on it
 
 
 class Poses(eqx.Module):
@@ -123,7 +126,6 @@ def body_accelerations(
     return Accelerations(at.dv.array(), at.dw.array())
 
 
-@compiled("body")
 def jacobian(
     model: Model,
     q: Float[Array, " nq"],
@@ -137,9 +139,15 @@ def jacobian(
         point: where v is taken, in the axes of that body or frame; by default its
             origin.
     """
+    return jacobian_at(model, q, point, place=moving_place(model, body))
+
+
+@compiled("place")
+def jacobian_at(model: Model, q: Any, point: Any = None, *, place: Place) -> Any:
+    """As `jacobian`, for a place instead of a name."""
     at = jnp.zeros(3, model.dtype) if point is None else point
     model, q, at = arguments(model, q=q, point=at)
-    i, c = _attachment(model, body, at)
+    i, c = place[0], _attachment(model, place, at)
     steps, support = model.topology.steps, model.topology.support(i)
     support = support[steps.v[support] < model.nv]  # without fixed joints
     R, p = collect(model.topology.lanes, poses(model, q))
@@ -152,7 +160,6 @@ def jacobian(
     return put(rows, steps.v[support], model.nv).T
 
 
-@compiled("body")
 def jacobian_dot_qd(
     model: Model,
     q: Float[Array, " nq"],
@@ -161,10 +168,14 @@ def jacobian_dot_qd(
     point: Float[Array, "3"] | None = None,
 ) -> Float[Array, "6"]:
     """The product Jdot qd of `jacobian`: the acceleration at qdd = 0, no gravity."""
+    return _jacobian_dot_qd(model, q, qd, point, place=moving_place(model, body))
+
+
+@compiled("place")
+def _jacobian_dot_qd(model: Model, q: Any, qd: Any, point: Any, *, place: Place) -> Any:
     at = jnp.zeros(3, model.dtype) if point is None else point
     model, q, qd, at = arguments(model, q=q, qd=qd, point=at)
-    i, c = _attachment(model, body, at)
-    last = model.topology.steps.last[i]
+    c, last = _attachment(model, place, at), model.topology.steps.last[place[0]]
     at = jax.tree.map(lambda x: x[last], motions(model, q, qd))
     r = at.R @ c
     dv = at.dv + cross(at.dw, r) + cross(at.w, cross(at.w, r))
@@ -202,18 +213,33 @@ def _is_parallel(quantity: str, method: str) -> bool:
     return method == "parallel"
 
 
-def _attachment(
-    model: Model, body: str | int, point: Float[Array, "3"]
-) -> tuple[int, Vec3]:
-    """The body meant by a name, and the point in the axes of that body's last step."""
-    c = Vec3.of(point)
-    if isinstance(body, str) and body in model.frame_names:
-        k = model.frame_names.index(body)
-        i = model.frame_bodies[k]
-        if i < 0:
-            raise ValueError(f"frame {body!r} is fixed to the world: it does not move.")
-        c = Vec3.of(model.frame_p[k]) + Mat3.of(model.frame_R[k]) @ c
-    else:
-        i = model.body(body)
+def moving_place(model: Model, body: str | int) -> Place:
+    """The index of a body and of a frame on it, None for the body itself.
+
+    Args:
+        body: name or index of a body, or name of a frame.
+
+    Raises:
+        ValueError: there is none of that name, or it is fixed to the world.
+    """
+    frame = model.find("frame_names", body) if isinstance(body, str) else None
+    if frame is None and isinstance(body, str) and body not in model.topology.names:
+        names = ", ".join([*model.frame_names, *model.names])
+        raise ValueError(
+            f"model {model.name!r} has no frame or body {body!r}, expected one of: "
+            f"{names}."
+        )
+    if frame is None:
+        return model.body(body), None
+    if model.frame_bodies[frame] < 0:
+        raise ValueError(f"frame {body!r} is fixed to the world: it does not move.")
+    return model.frame_bodies[frame], frame
+
+
+def _attachment(model: Model, place: Place, point: Float[Array, "3"]) -> Vec3:
+    """A point of a body or frame in the axes of that body's last step."""
+    (i, frame), c = place, Vec3.of(point)
+    if frame is not None:
+        c = Vec3.of(model.frame_p[frame]) + Mat3.of(model.frame_R[frame]) @ c
     Q = Mat3.of(step_frames(model)[model.topology.steps.last[i]])
-    return i, Q.T @ c
+    return Q.T @ c

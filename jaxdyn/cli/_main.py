@@ -1,8 +1,10 @@
 """Arguments to calls."""
 
 import argparse
+import contextlib
 import math
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -10,7 +12,7 @@ from pathlib import Path
 import jax
 
 from jaxdyn.cli._info import info
-from jaxdyn.cli._interrupt import is_working
+from jaxdyn.cli._interrupt import Ended, ended_by_signals, is_working
 from jaxdyn.cli._reproduce import experiments, listing, reproduce
 from jaxdyn.cli._robots import KNOWN
 from jaxdyn.cli._simulate import simulate
@@ -128,7 +130,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code.
 
     It is 0, 2 for wrong input with one sentence that says what is wrong, 1 if an
-    experiment failed, and 130 after Ctrl-C.
+    experiment failed, and 128 plus the number of the signal that ended it: 130 after
+    Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
     """
     words = sys.argv[1:] if argv is None else argv
     # argparse takes -1e-3 for an option; with a space before it, for a value
@@ -140,8 +143,9 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = parser.parse_args(words)
     jax.config.update("jax_enable_x64", True)
     try:
-        code = arguments.command(arguments)
-        sys.stdout.flush()
+        with ended_by_signals():
+            code = arguments.command(arguments)
+            sys.stdout.flush()
         return code
     except BrokenPipeError:  # the reader of a pipe has seen enough
         silence()
@@ -149,13 +153,19 @@ def main(argv: Sequence[str] | None = None) -> int:
     except (ValueError, OSError) as error:
         print(f"jaxdyn: {error}", file=sys.stderr)
         return 2
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, Ended) as error:
+        return _left(error.number if isinstance(error, Ended) else signal.SIGINT)
+
+
+def _left(number: int) -> int:
+    """The exit code after a signal; says so, if anyone can still hear it."""
+    with contextlib.suppress(OSError):  # the terminal may be gone
         print("\njaxdyn: interrupted, nothing half-written is left", file=sys.stderr)
-        if is_working():  # compiled code in a thread would crash the way out
-            sys.stdout.flush()
-            sys.stderr.flush()
-            os._exit(130)
-        return 130
+        sys.stdout.flush()
+        sys.stderr.flush()
+    if is_working():  # compiled code in a thread would crash the way out
+        os._exit(128 + number)
+    return 128 + number
 
 
 def _run_identify(arguments: argparse.Namespace) -> int:

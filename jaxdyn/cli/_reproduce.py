@@ -4,6 +4,7 @@ import argparse
 import ast
 import gc
 import importlib.util
+import os
 import sys
 import time
 import traceback
@@ -11,7 +12,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import jax
 from tqdm import tqdm
 
 import jaxdyn
+from jaxdyn.cli._interrupt import Ended, ended_by_signals
 from jaxdyn.io import (
     Report,
     check_results,
@@ -171,12 +173,15 @@ def _done(
     jobs = min(arguments.jobs, len(together))
     with ProcessPoolExecutor(jobs, get_context("spawn"), _begin) as pool:
         try:
-            work = [pool.submit(_tried, x, results, arguments.force) for x in together]
+            given = results, arguments.force
+            work = [pool.submit(_tried_apart, x, *given) for x in together]
             for x, found in zip(together, work, strict=True):
                 lines, reason = found.result()
                 begins(x)
                 yield x, lines, reason
         except BaseException:
+            for process in active_children():
+                process.terminate()  # it removes its folder first
             pool.shutdown(cancel_futures=True)
             raise
 
@@ -184,6 +189,15 @@ def _done(
 def _begin() -> None:
     """What `jaxdyn` does before it works, for a process of its own."""
     jax.config.update("jax_enable_x64", True)
+
+
+def _tried_apart(x: Experiment, results: Path, force: bool) -> tuple[list[str], str]:
+    """As `_tried`, in a process of its own, which a signal ends."""
+    try:
+        with ended_by_signals():
+            return _tried(x, results, force)
+    except Ended as end:
+        os._exit(128 + end.number)
 
 
 def _tried(x: Experiment, results: Path, force: bool) -> tuple[list[str], str]:

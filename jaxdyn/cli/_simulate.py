@@ -121,9 +121,10 @@ def _statistics(
     if wanted is not None:
         apart = jax.vmap(difference, (None, 0, 0))(model, wanted, trajectory.q)
         apart = np.abs(apart).max(axis=0)
-    opening = trajectory.loop_residual
+    opening, joints = trajectory.loop_residual, trajectory.reached_limits(model)
+    result = f"stopped at a limit of {', '.join(joints)}" if joints else ""
     return {
-        "result": Outcome[trajectory.result] or "the end was reached",
+        "result": result or Outcome[trajectory.result] or "the end was reached",
         "end_time": float(trajectory.end_time),
         "steps": {name: int(count) for name, count in trajectory.stats.items()},
         "rows": len(trajectory.ts),

@@ -4,8 +4,6 @@ import json
 import math
 import os
 import platform
-import secrets
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.metadata import version
@@ -17,6 +15,7 @@ import numpy as np
 
 from jaxdyn.io._config import config_dict
 from jaxdyn.io._dict import from_dict, to_dict
+from jaxdyn.io._drafts import draft, sweep
 from jaxdyn.io._npz import read_npz
 from jaxdyn.io._report import Report, check_figures
 from jaxdyn.model import Model
@@ -33,33 +32,24 @@ def new_results(folder: str | os.PathLike[str], force: bool = False) -> Iterator
     """A temporary folder to write to, which becomes `folder` when all went well.
 
     It stands beside `folder`, is renamed at the end, and is removed if anything is
-    raised, also by Ctrl-C. With `force` earlier results in `folder` are replaced, after
-    the new ones are complete.
+    raised, also by Ctrl-C; what a killed process has left there is removed by the next
+    one. With `force` earlier results in `folder` are replaced, after the new ones are
+    complete.
 
     Raises:
         ValueError: `folder` exists, without `force`; or it is not a folder of results.
     """
-    check_results(folder, force)
     target = Path(folder).resolve()
     target.parent.mkdir(parents=True, exist_ok=True)
-    name = f".{target.name}.{secrets.token_hex(4)}"
-    new, old = target.with_name(f"{name}.new"), target.with_name(f"{name}.old")
-    new.mkdir()
-    try:
+    sweep(target)
+    check_results(folder, force)
+    with draft(target) as (new, old):
         yield new
         (new / _MARK).touch()
         check_results(folder, force)  # it may have come up meanwhile
         if target.exists():
             target.rename(old)
         new.rename(target)
-    except BaseException:
-        if old.exists() and not target.exists():
-            old.rename(target)
-        shutil.rmtree(new, ignore_errors=True)
-        raise
-    finally:
-        if target.exists():
-            shutil.rmtree(old, ignore_errors=True)
 
 
 def check_results(folder: str | os.PathLike[str], force: bool = False) -> None:

@@ -4,6 +4,7 @@ from jaxdyn.model._arguments import arguments as arguments
 from jaxdyn.model._build import ModelBuilder as ModelBuilder
 from jaxdyn.model._check import FRICTION_SPEED as FRICTION_SPEED
 from jaxdyn.model._check import check_finite as check_finite
+from jaxdyn.model._check import is_index as is_index
 from jaxdyn.model._check import unit_vectors as unit_vectors
 from jaxdyn.model._choice import check_freedoms as check_freedoms
 from jaxdyn.model._choice import chosen_coordinates as chosen_coordinates
@@ -37,3 +38,5 @@ from jaxdyn.model._singular import singular_joints as singular_joints
 from jaxdyn.model._slender import SlenderRods as SlenderRods
 from jaxdyn.model._topology import DIRECTIONS as DIRECTIONS
 from jaxdyn.model._topology import Topology as Topology
+from jaxdyn.model._tracing import is_eager as is_eager
+from jaxdyn.model._tracing import is_staged as is_staged

@@ -54,7 +54,7 @@ def _check_arrays(name: str, value: Any) -> None:
 
 def check_leaves(model: Model) -> None:
     """Raise a `ValueError` for a leaf whose shape does not fit the topology."""
-    n, nq, nv, frames = model.n, model.nq, model.nv, len(model.frame_names)
+    n, nq, nv, frames = model.n, model.nq, model.nv, len(model.frame_bodies)
     shapes = {
         **dict.fromkeys(("R", "inertia"), (n, 3, 3)),
         **dict.fromkeys(("p", "axis", "axis2", "com"), (n, 3)),

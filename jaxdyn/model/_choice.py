@@ -17,13 +17,12 @@ def chosen_joint(model: Model, what: str, joint: Joint) -> int:
         ValueError: there is none, or the name has two meanings; `what` is the argument
             in which it stands.
     """
-    named = {
-        names.index(joint)
-        for names in (model.joint_names, model.names)
-        if joint in names
-    }
+    found = []
+    if isinstance(joint, str):
+        found = [model.find(field, joint) for field in ("joint_names", "names")]
+    named = {i for i in found if i is not None}
     if len(named) > 1:
-        j, b = model.joint_names.index(joint), model.names.index(joint)  # type: ignore
+        j, b = found
         raise ValueError(
             f"{what} has {joint!r}, which names a joint (that of body "
             f"{model.names[j]!r}) and another body (its joint is "

@@ -14,6 +14,7 @@ from jaxdyn.model._loops import Loop, Placement, check_loop, loop_of
 from jaxdyn.model._modules import Modules
 from jaxdyn.model._show import show
 from jaxdyn.model._topology import Topology
+from jaxdyn.model._tracing import is_staged
 
 
 class Model(eqx.Module):
@@ -25,7 +26,10 @@ class Model(eqx.Module):
     stand in docs/conventions.md.
 
     Attributes:
-        topology: names, parents and joint types.
+        topology: names, parents and joint types. Names do not decide programs: models
+            that differ only in names share compiled programs and can be stacked
+            (`jax.tree.map`). What a compiled program returns, and a stack, has the
+            names of the first model.
         gravity: acceleration of free fall, in world axes.
         R, p: pose of the joint frame of each body in the body frame of its parent.
         axis, axis2: directions of the joint in its joint frame; normalised where used.
@@ -64,6 +68,17 @@ class Model(eqx.Module):
     loops: tuple[Loop, ...]
     topology: Topology = eqx.field(static=True)
 
+    def find(self, field: str, name: str | None = None) -> Any:
+        """The index of a name in a field of the topology, None if it is not there.
+
+        Args:
+            field: "names" of bodies, "joint_names" or "frame_names".
+            name: by default the whole field is returned.
+        """
+        if any(map(is_staged, jax.tree.leaves(self))):
+            self.topology.looked_up(field, name)
+        return self.topology.find(field, name)
+
     @property
     def name(self) -> str:
         """The name of the robot."""
@@ -72,12 +87,12 @@ class Model(eqx.Module):
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the bodies."""
-        return self.topology.names
+        return self.find("names")
 
     @property
     def joint_names(self) -> tuple[str, ...]:
         """The names of the joints; joint i moves body i."""
-        return self.topology.joint_names
+        return self.find("joint_names")
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -92,7 +107,7 @@ class Model(eqx.Module):
     @property
     def frame_names(self) -> tuple[str, ...]:
         """The names of the frames fixed to bodies, such as a tool."""
-        return self.topology.frame_names
+        return self.find("frame_names")
 
     @property
     def frame_bodies(self) -> tuple[int, ...]:
@@ -102,7 +117,7 @@ class Model(eqx.Module):
     @property
     def n(self) -> int:
         """The number of bodies."""
-        return len(self.topology.names)
+        return len(self.topology.parents)
 
     @property
     def nq(self) -> int:
@@ -174,7 +189,7 @@ class Model(eqx.Module):
         return eqx.tree_at(lambda m: m.loops, self, ())
 
     def _side(self, loop: str, body: Body | None) -> int:
-        if body is None or is_world(body, self.topology.base):
+        if body is None or is_world(body, self.find("base")):
             return -1
         try:
             return self.body(body)
@@ -183,8 +198,9 @@ class Model(eqx.Module):
 
     def body(self, body: Body) -> int:
         """The index of a body given by name or index."""
-        if isinstance(body, str) and body in self.names:
-            return self.names.index(body)
+        found = self.find("names", body) if isinstance(body, str) else None
+        if found is not None:
+            return found
         if is_index(body) and 0 <= body < self.n:
             return int(body)
         raise ValueError(

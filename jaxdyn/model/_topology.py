@@ -47,8 +47,20 @@ class Steps:
 DIRECTIONS = ("axis", "axis2", "axis3", "plane", "x", "y", "z")
 
 
+_FIELDS = (
+    *("name", "base", "names", "joint_names", "parents", "joints"),
+    *("frame_names", "frame_bodies", "frame_joint_names"),
+)
+
+
 class Topology:
-    """The static part of a model: hashable, compared by content, shared by copies."""
+    """The static part of a model: hashable, and shared by copies.
+
+    Two topologies are equal if parents, joint types and the bodies of frames are equal,
+    and if they give the same answer to every name that traced code has looked up in one
+    of them (`looked_up`). Otherwise names do not count: models that differ in names
+    share compiled programs and can be stacked.
+    """
 
     def __init__(
         self,
@@ -73,20 +85,21 @@ class Topology:
         self.frame_joint_names = frame_joint_names or tuple(
             f"j_{frame}" for frame in frame_names
         )
-        self._key = tuple(vars(self).values())
+        self._structure = parents, joints, frame_bodies
+        self._hash = hash(self._structure)
+        self._looked_up: set[tuple[str, str | None]] = set()
 
     def __repr__(self) -> str:
-        # short also for a thousand bodies, and another for every other topology
-        content = hashlib.sha256(repr(self._key).encode()).hexdigest()
-        return f"Topology({self.name!r}, n = {len(self.names)}, {content[:16]})"
+        # short also for a thousand bodies, and another for every other content
+        content = hashlib.sha256(repr(tuple(self.__getstate__().values())).encode())
+        digest = content.hexdigest()[:16]
+        return f"Topology({self.name!r}, n = {len(self.names)}, {digest})"
 
     def __getstate__(self) -> dict[str, Any]:
-        # hashes of texts differ between processes: not to be pickled
-        return {k: v for k, v in vars(self).items() if k != "_hash"}
+        return {field: getattr(self, field) for field in _FIELDS}
 
-    @cached_property
-    def _hash(self) -> int:
-        return hash(self._key)
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)
 
     def __hash__(self) -> int:
         return self._hash
@@ -94,7 +107,29 @@ class Topology:
     def __eq__(self, other: Any) -> bool:
         if self is other:
             return True
-        return isinstance(other, Topology) and self._key == other._key
+        if not isinstance(other, Topology) or self._structure != other._structure:
+            return False
+        other._structure = self._structure  # the next time they are identical: fast
+        names = self._looked_up | other._looked_up
+        if any(self.find(*x) != other.find(*x) for x in names):
+            return False
+        # a program found for one of them may now become a part of the other's
+        self._looked_up, other._looked_up = names, names.copy()
+        return True
+
+    def find(self, field: str, name: str | None) -> Any:
+        """The index of a name in a field such as `names`, None if it is not there.
+
+        For the name None it is the whole field.
+        """
+        names = getattr(self, field)
+        if name is None:
+            return names
+        return names.index(name) if name in names else None
+
+    def looked_up(self, field: str, name: str | None) -> None:
+        """Remember that traced code depends on the answer of `find`."""
+        self._looked_up.add((field, name))
 
     @cached_property
     def types(self) -> tuple[JointType, ...]:

@@ -11,7 +11,14 @@ import numpy as np
 import optimistix
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxdyn.algorithms import Poses, alone, forward_kinematics, integrate
+from jaxdyn.algorithms import (
+    Place,
+    Poses,
+    alone,
+    forward_kinematics,
+    integrate,
+    moving_place,
+)
 from jaxdyn.model import Model
 from jaxdyn.motion._inputs import check_rotation, inputs, positive, reach
 
@@ -76,7 +83,7 @@ def inverse_kinematics(
             matrix that is no rotation.
         RuntimeError: the frame did not get there within the tolerance.
     """
-    frames, lead = _frames(model, frame)
+    places, lead = _places(model, frame)
     if position is None and rotation is None:
         raise ValueError(
             "position and rotation are None, expected one of them or both."
@@ -94,14 +101,14 @@ def inverse_kinematics(
     bound = positive("tolerance", tolerance, q0.dtype)
     if max_steps < 1:
         raise ValueError(f"max_steps is {max_steps}, expected a positive number.")
-    goal = Goal(frames, position, rotation)
+    goal = Goal(places, position, rotation)
     found = _solve(model, q0, goal, bound, limits, max_steps)
     if not throw:
         return found
     return reach(
         found,
         found.converged,
-        f"inverse_kinematics: {_listed(frames)} of model {model.name!r} stayed "
+        f"inverse_kinematics: {_listed(frame)} of model {model.name!r} stayed "
         "{:.3g} m and {:.3g} rad away: out of reach, beyond the limits of the joints, "
         "or a minimum on the way; start from another q0 (throw=False returns what was "
         "found).",
@@ -112,7 +119,7 @@ def inverse_kinematics(
 class Goal(eqx.Module):
     """Where some frames are to stand; fields may be None."""
 
-    frames: tuple[Frame, ...] = eqx.field(static=True)
+    places: tuple[Place, ...] = eqx.field(static=True)
     position: Float[Array, "*frames 3"] | None
     rotation: Float[Array, "*frames 3 3"] | None
 
@@ -121,7 +128,7 @@ class Goal(eqx.Module):
 
         For small angles the length of the latter is the angle. Zero for what is None.
         """
-        at = frame_pose(model, q, self.frames)
+        at = frame_pose(model, q, self.places)
         p = R = jnp.zeros((1, 3), q.dtype)
         if self.position is not None:
             p = at.p - self.position.reshape(-1, 3)
@@ -138,55 +145,31 @@ class Goal(eqx.Module):
         return jax.lax.stop_gradient(jnp.stack([distance, angle]))
 
 
-def frame_pose(model: Model, q: Any, frames: tuple[Frame, ...]) -> Poses:
+def frame_pose(model: Model, q: Any, places: tuple[Place, ...]) -> Poses:
     """The poses of frames or bodies in the world."""
     bodies = forward_kinematics(model, q)
     R, p = [], []
-    for frame in frames:
-        if frame in model.frame_names:
-            k = model.frame_names.index(str(frame))
-            i = model.frame_bodies[k]
-            R.append(bodies.R[i] @ model.frame_R[k])
-            p.append(bodies.p[i] + bodies.R[i] @ model.frame_p[k])
-        else:
-            i = model.body(frame)
-            R.append(bodies.R[i])
-            p.append(bodies.p[i])
+    for i, k in places:
+        R_i, p_i = bodies.R[i], bodies.p[i]
+        if k is not None:
+            R_i, p_i = R_i @ model.frame_R[k], p_i + R_i @ model.frame_p[k]
+        R.append(R_i)
+        p.append(p_i)
     return Poses(jnp.stack(R), jnp.stack(p))
 
 
-def check_frame(model: Model, frame: Frame) -> Frame:
-    """A frame or body that moves.
-
-    Raises:
-        ValueError: there is none of that name, or it is fixed to the world.
-    """
-    if frame in model.frame_names:
-        if model.frame_bodies[model.frame_names.index(str(frame))] < 0:
-            raise ValueError(
-                f"frame {frame!r} is fixed to the world: it does not move."
-            )
-        return frame
-    if isinstance(frame, str) and frame not in model.names:
-        names = ", ".join([*model.frame_names, *model.names])
-        raise ValueError(
-            f"model {model.name!r} has no frame or body {frame!r}, expected one of: "
-            f"{names}."
-        )
-    return model.body(frame)
-
-
-def _listed(frames: tuple[Frame, ...]) -> str:
+def _listed(frame: Any) -> str:
+    frames = frame if isinstance(frame, list | tuple) else [frame]
     return ", ".join(map(repr, frames))
 
 
-def _frames(model: Model, frame: Any) -> tuple[tuple[Frame, ...], tuple[int, ...]]:
-    """All frames that are meant, and the leading axis of arrays with a row for each."""
+def _places(model: Model, frame: Any) -> tuple[tuple[Place, ...], tuple[int, ...]]:
+    """All places that are meant, and the leading axis of arrays with a row for each."""
     if isinstance(frame, list | tuple):
         if not frame:
             raise ValueError("frame is empty, expected one frame or more.")
-        return tuple(check_frame(model, f) for f in frame), (len(frame),)
-    return (check_frame(model, frame),), ()
+        return tuple(moving_place(model, f) for f in frame), (len(frame),)
+    return (moving_place(model, frame),), ()
 
 
 @alone("limits", "max_steps")

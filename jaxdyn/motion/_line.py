@@ -6,9 +6,9 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from jaxdyn.algorithms import alone, difference, integrate, jacobian
+from jaxdyn.algorithms import Place, alone, difference, integrate, jacobian_at
 from jaxdyn.model import Model
-from jaxdyn.motion._inverse_kinematics import Frame, Goal, frame_pose, within
+from jaxdyn.motion._inverse_kinematics import Goal, frame_pose, within
 from jaxdyn.motion._motion import JointMotion, polynomial_value, quintic
 
 NEWTON_STEPS = 2  # from guesses that are wrong by GUESS at most: 1e-3, 1e-6, 1e-12
@@ -22,11 +22,11 @@ class Line(eqx.Module):
     start: Any
     end: Any
     attitude: Any
-    frame: Frame = eqx.field(static=True)
+    place: Place = eqx.field(static=True)
 
     def goal(self, s: Any) -> Goal:
         """Where the frame is to stand."""
-        return Goal((self.frame,), self.position(s), self.attitude)
+        return Goal((self.place,), self.position(s), self.attitude)
 
     def position(self, s: Any) -> Any:
         """Where its origin is to be."""
@@ -36,7 +36,7 @@ class Line(eqx.Module):
         """The configuration at s, by Newton's method from a guess."""
 
         def step(q: Any, _: Any) -> Any:
-            at = frame_pose(self.model, q, (self.frame,))
+            at = frame_pose(self.model, q, (self.place,))
             twist = self.position(s) - at.p[0]
             if self.attitude is not None:
                 turn = jnp.cross(at.R[0], self.attitude, axis=0).sum(axis=1) / 2
@@ -68,7 +68,7 @@ class Line(eqx.Module):
 
     def jacobian(self, q: Any) -> Any:
         """Rows for the position and, if it is given, the attitude."""
-        J = jacobian(self.model, q, self.frame)
+        J = jacobian_at(self.model, q, place=self.place)
         return J[:3] if self.attitude is None else J
 
     def _inverse(self, q: Any) -> Any:

@@ -8,10 +8,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from jaxdyn.algorithms import alone
+from jaxdyn.algorithms import alone, moving_place
 from jaxdyn.model import Model
 from jaxdyn.motion._inputs import check_rotation, inputs, positive, reach
-from jaxdyn.motion._inverse_kinematics import Frame, check_frame, inverse_kinematics
+from jaxdyn.motion._inverse_kinematics import Frame, inverse_kinematics
 from jaxdyn.motion._line import Line, between, sampled, tolerance_of
 from jaxdyn.motion._motion import JointMotion, Time, resting, tangent_jet, time
 from jaxdyn.motion._point_to_point import cycloid
@@ -94,7 +94,7 @@ def straight_line(
         RuntimeError: the path is out of reach or beyond the limits of the joints,
             meets a singularity, or comes so near that it needs more samples.
     """
-    frame = check_frame(model, frame)
+    place = moving_place(model, frame)
     if law not in LAWS:
         raise ValueError(f"law is {law!r}, expected one of: {', '.join(LAWS)}.")
     if samples < 1:
@@ -106,7 +106,7 @@ def straight_line(
         check_rotation("attitude", attitude)
     T = positive("duration", duration, q0.dtype)
     first = inverse_kinematics(model, q0, frame, start, attitude, throw=False).q
-    line = Line(model, start, end, attitude, frame)
+    line = Line(model, start, end, attitude, place)
     motion = StraightLine(line, T, *sampled(line, first, samples), law=law)
     if not throw:
         return motion

@@ -9,9 +9,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jax._src.core import trace_state_clean
 
-from jaxdyn.model import Model
+from jaxdyn.model import Model, is_eager, is_index
 
 SMALL = 256  # states per core below which a batch is not worth splitting
 
@@ -40,11 +39,12 @@ def batched(
         ValueError: `in_axes` or `cores` cannot be, or batches have different lengths.
     """
     count = _available() if cores is None else cores
-    if not 1 <= count <= _available():
+    if not is_index(count) or not 1 <= count <= _available():
         raise ValueError(
-            f"batched: cores is {cores}, expected 1 to {_available()}, as many as this "
-            "process may use."
+            f"batched: cores is {cores!r}, expected a whole number from 1 to "
+            f"{_available()}, as many as this process may use."
         )
+    count = int(count)
 
     @jax.jit
     def vectorized(shared: list, split: dict, options: dict) -> Any:
@@ -78,10 +78,11 @@ def batched(
         def run(start: int) -> Any:
             return jax.block_until_ready(part(shared, split, options, start, length))
 
-        signature = tuple(map(jnp.shape, jax.tree.leaves((args, options))))
-        if signature not in known:  # compile once, here
+        leaves, structure = jax.tree.flatten((shared, split, options))
+        program = structure, length, *map(jax.typeof, leaves), *_settings()
+        if program not in known:  # compile once, here
             run(0)
-            known.add(signature)
+            known.add(program)
         results = list(_threads(count).map(run, starts))
         again = parts * length - size  # rows that the last two parts share
         results[-1] = jax.tree.map(lambda x: x[again:], results[-1])
@@ -92,7 +93,7 @@ def batched(
 
 def _may_split(count: int) -> bool:
     """Whether threads would do the same: no tracing, and the same settings of JAX."""
-    if jax.default_backend() != "cpu" or not trace_state_clean():
+    if jax.default_backend() != "cpu" or not is_eager():
         return False
     return _settings() == _threads(count).submit(_settings).result()
 

@@ -18,7 +18,7 @@ from jaxdyn.algorithms import (
     unit_quaternions,
 )
 from jaxdyn.dynamics import forward_dynamics, inverse_dynamics
-from jaxdyn.model import Model, arguments
+from jaxdyn.model import Model, arguments, is_index
 from jaxdyn.simulate._drift import check_closed, closed
 
 NEWTON_STEPS = 25  # at most; three or four are usual
@@ -45,6 +45,9 @@ def rollout(
     Loops of the model, closed in the first state, stay closed: explicit steps end with
     `project_configuration` and `project_velocity`. Midpoint steps are for models
     without loops.
+
+    Values are not checked: where a state or a force is not finite, the states are not
+    finite from there on.
 
     Args:
         taus: the joint forces of each step, which do not change during it.
@@ -74,14 +77,15 @@ def rollout(
         )
     check_closed(*arguments(model, q0=q0, qd0=qd0))
     steps = INTEGRATORS[integrator]
-    if every == 1:
+    if is_index(every) and every == 1:
         return steps(model, q0, qd0, taus, dt)
-    if every < 1 or jnp.ndim(taus) != 2 or len(taus) % every:
+    is_number = is_index(every) and every > 1
+    if not is_number or jnp.ndim(taus) != 2 or len(taus) % every:
         raise ValueError(
-            f"rollout: every is {every} for taus of shape {jnp.shape(taus)}, expected "
-            "a number of steps that divides the rows of taus."
+            f"rollout: every is {every!r} for taus of shape {jnp.shape(taus)}, "
+            "expected a whole number of steps that divides the rows of taus."
         )
-    return _pieces(model, q0, qd0, taus, dt, steps=steps, every=every)
+    return _pieces(model, q0, qd0, taus, dt, steps=steps, every=int(every))
 
 
 @alone("steps", "every")

@@ -1,5 +1,6 @@
 """Simulation with diffrax: from a state to a trajectory."""
 
+from dataclasses import replace
 from typing import Any
 
 import diffrax
@@ -12,9 +13,10 @@ from jaxtyping import Array, Float
 
 from jaxdyn.algorithms import kinetic_energy, loop_residual, potential_energy
 from jaxdyn.dynamics import SOLVERS
-from jaxdyn.model import Model, arguments
+from jaxdyn.model import Model, arguments, is_index
 from jaxdyn.simulate._drift import Drift, Projected, check_closed, check_drift
 from jaxdyn.simulate._equations import Equations
+from jaxdyn.simulate._events import check_start, watched
 from jaxdyn.simulate._signals import signal
 from jaxdyn.simulate._trajectory import Outcome, State, Trajectory
 
@@ -78,14 +80,21 @@ def simulate(
 
     Raises:
         ValueError: wrong shapes, times that do not increase, a solver for other terms,
-            forward mode by an adjoint for reverse mode, a state that opens a loop.
-        RuntimeError: too many steps, too short steps, a motion that is not finite.
+            forward mode by an adjoint for reverse mode, a first state that is not
+            finite, opens a loop or is beyond a limit of the event.
+        RuntimeError: too many steps, too short steps, a motion that is not finite; in
+            traced code also a start beyond a limit.
     """
     model, q0, qd0 = arguments(model, q0=q0, qd0=qd0)
     ts = jnp.asarray(ts).astype(q0.dtype)
     _check_times(ts)
+    check_start(model, q0, qd0, event)
     check_closed(model, q0, qd0)
     _check_method(method, loop_method, model)
+    if not is_index(max_steps) or max_steps < 1:
+        raise ValueError(
+            f"max_steps is {max_steps!r}, expected a whole number from 1 on."
+        )
     solver = diffrax.Dopri5() if solver is None else solver
     if solver.term_structure is not diffrax.AbstractTerm:
         raise ValueError(
@@ -100,7 +109,7 @@ def simulate(
         event=event,
         progress_meter=_meter(progress),
         dt0=dt0,
-        max_steps=max_steps,
+        max_steps=int(max_steps),
     )
     equations = Equations(
         model,
@@ -122,6 +131,8 @@ def simulate(
             f"adjoint is {type(options['adjoint']).__name__}, which has no forward "
             "mode: for jax.jvp and jax.jacfwd give adjoint=diffrax.ForwardMode()."
         ) from error
+    # the program may have been traced for a model with other names
+    trajectory = replace(trajectory, topology=model.topology)
     return _raise_failure(trajectory) if throw else trajectory
 
 
@@ -179,7 +190,11 @@ def _solve(
         last = reached.sum() - 1
         end_time, end = times[last], State(columns["q"][last], columns["qd"][last])
     is_finite = (jnp.isfinite(columns["qdd"]).all(axis=1) | ~reached).all()
+    is_finite &= jnp.isfinite(jnp.concatenate([start.q, start.qd])).all()
     result = Outcome.promote(found.result)
+    for limits in watched(options["event"]):
+        is_beyond = (limits.inside(start.q) < 0).any()
+        result = Outcome.where(is_beyond, Outcome.starts_beyond_limit, result)
     counts = ("num_steps", "num_accepted_steps", "num_rejected_steps")
     return Trajectory(
         ts=ts,
@@ -248,6 +263,23 @@ def _controller(given: Any, ts: Any, dt0: float | None) -> Any:
     return adaptive_steps(ts) if given is None else given
 
 
+class AdaptiveSteps(diffrax.PIDController):
+    """A controller that gives up where the length of the next step is not a number.
+
+    So it is after a state or a first slope that is not finite; steps that end at NaN
+    would go on until `max_steps`.
+    """
+
+    def adapt_step_size(self, t0: Any, t1: Any, *others: Any) -> Any:
+        """Whether a step is kept, where the next one begins and ends, and the rest."""
+        kept, start, end, *rest, result = super().adapt_step_size(t0, t1, *others)
+        is_number = jnp.isfinite(end)
+        result = diffrax.RESULTS.where(
+            is_number, result, diffrax.RESULTS.dt_min_reached
+        )
+        return kept, start, jnp.where(is_number, end, t1), *rest, result
+
+
 def adaptive_steps(
     ts: Float[Array, " times"], rtol: float | None = None, atol: float | None = None
 ) -> diffrax.PIDController:
@@ -259,7 +291,7 @@ def adaptive_steps(
     rtol = (1e-8 if is_double else 1e-5) if rtol is None else rtol
     atol = (1e-10 if is_double else 1e-6) if atol is None else atol
     shortest = jnp.abs(ts).max() * jnp.finfo(ts.dtype).eps
-    return diffrax.PIDController(rtol, atol, dtmin=shortest, force_dtmin=False)
+    return AdaptiveSteps(rtol, atol, dtmin=shortest, force_dtmin=False)
 
 
 def _meter(given: diffrax.AbstractProgressMeter | bool) -> Any:

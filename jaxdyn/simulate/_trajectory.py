@@ -5,11 +5,14 @@ from typing import Any
 import diffrax
 import equinox as eqx
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Bool, Float
 
 from jaxdyn.algorithms import unit_quaternions
 from jaxdyn.model import Model, Topology
 from jaxdyn.simulate._drift import closed
+
+_AT_LIMIT = 1e-4  # radians or metres; root finders are more exact
 
 
 class State(eqx.Module):
@@ -25,6 +28,9 @@ class Outcome(diffrax.RESULTS):  # pyright: ignore[reportGeneralTypeIssues]
     not_finite = (
         "The motion is not finite: look for forces, a state or a model that are not "
         "numbers, for a body without inertia, or for a step that is too long."
+    )
+    starts_beyond_limit = (
+        "The motion starts beyond a joint limit that joint_limit_event watches."
     )
 
 
@@ -78,6 +84,34 @@ class Trajectory(eqx.Module):
         """Whether the simulation reached its last time or an event."""
         ended = (Outcome.successful, Outcome.event_occurred)
         return (self.result == ended[0]) | (self.result == ended[1])
+
+    def reached_limits(self, model: Model) -> tuple[str, ...]:
+        """The names of the joints that an event stopped as they left their range.
+
+        These are the joints at a limit in the last state, or beyond it, that move
+        outward; joints that rest on a limit are not among them. Outside of `jit`.
+
+        Args:
+            model: the one that was simulated.
+        """
+        q, qd = np.asarray(self.end.q), np.asarray(self.end.qd)
+        if q.ndim != 1:
+            raise ValueError(
+                f"reached_limits: the end q has shape {q.shape}, expected one "
+                "trajectory: pick one of the batch with jax.tree.map."
+            )
+        if self.result != Outcome.event_occurred:
+            return ()
+        lower, upper = np.asarray(model.lower), np.asarray(model.upper)
+        t, rate = model.topology, np.full(q.shape, np.nan)
+        rate[t.plain_q] = qd[t.plain_v]  # those of quaternions are not needed
+        is_outward = np.where(q - lower < upper - q, rate < 0, rate > 0)
+        inside = np.minimum(q - lower, upper - q)
+        inside = np.where((lower < upper) & is_outward, inside, np.inf)
+        nearest = max(inside.min(initial=np.inf), 0)  # where a root finder ended
+        reached = np.flatnonzero(inside <= min(nearest, _AT_LIMIT))
+        bodies = np.searchsorted(t.q_start, reached, side="right") - 1
+        return tuple(model.joint_names[k] for k in dict.fromkeys(bodies))
 
     def at(self, t: Float[Array, ""] | float) -> State:
         """The state at any time up to the end, by the solver's own interpolation.

@@ -4,7 +4,7 @@ import threading
 
 import pytest
 
-from jaxdyn.cli._interrupt import interruptible, is_working
+from jaxdyn.cli._interrupt import Ended, ended_by_signals, interruptible, is_working
 
 
 def test_results_and_errors_come_back():
@@ -38,3 +38,22 @@ def test_ctrl_c_is_heard_while_the_work_goes_on(ctrl_c):
         interruptible(work)
     assert is_working()
     may_end.set()
+
+
+@pytest.mark.parametrize("name", ["SIGTERM", "SIGHUP"])
+def test_signals_end_the_work_like_ctrl_c(name):
+    number = getattr(signal, name)
+    before = signal.getsignal(number)
+    with pytest.raises(Ended) as raised, ended_by_signals():
+        interruptible(lambda: signal.raise_signal(number))
+    assert raised.value.number == number
+    assert signal.getsignal(number) is before
+
+
+def test_what_is_ignored_stays_ignored():
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with ended_by_signals():
+            signal.raise_signal(signal.SIGHUP)
+    finally:
+        signal.signal(signal.SIGHUP, before)

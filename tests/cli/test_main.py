@@ -1,6 +1,7 @@
 import re
 import runpy
 import shlex
+import signal
 import sys
 
 import pytest
@@ -94,6 +95,13 @@ def test_doubts_about_a_robot_are_one_sentence(tmp_path, capsys):
     assert load(str(file)).n == 6
     said = re.escape(f"jaxdyn: {file}: body 'link3': principal inertias ")
     assert re.fullmatch(said + r"[^\n]+\.\n", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_is_its_exit_code(number, monkeypatch, capsys):
+    monkeypatch.setattr(_main, "view", lambda arguments: signal.raise_signal(number))
+    assert main(["view", "somewhere"]) == 128 + number
+    assert "interrupted" in capsys.readouterr().err
 
 
 def test_ctrl_c_is_exit_code_130(monkeypatch, capsys):

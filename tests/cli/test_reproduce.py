@@ -2,6 +2,7 @@ import json
 import os
 import runpy
 import sys
+from multiprocessing import active_children
 
 import pytest
 
@@ -183,3 +184,13 @@ def test_without_a_checkout_there_is_a_sentence(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["reproduce", "all"]) == 2
     assert "run this in a checkout of jaxdyn" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_a_signal_ends_all_processes_and_nothing_is_left(checkout, tmp_path):
+    checkout("a", action="__import__('time').sleep(100)")
+    end = "__import__('os').kill(__import__('os').getppid(), 15)"
+    checkout("b", action=f"({end}, __import__('time').sleep(100))")
+    assert main(["reproduce", "all", "--jobs", "2"]) == 143
+    assert not active_children()
+    assert not list((tmp_path / "results").iterdir())

@@ -106,7 +106,7 @@ def test_a_joint_stops_at_its_limit_under_an_external_force(simulate, tmp_path, 
     assert found["rows"] == math.floor(end / 0.1) + 1
     assert found["energy_error"] < 1e-9
     assert np.isfinite(load_trajectory(tmp_path / "runs/one")[1]["q"]).all()
-    assert "event" in capsys.readouterr().out
+    assert "stopped at a limit of j_cabin" in capsys.readouterr().out
 
 
 def test_loops_stay_closed_and_their_forces_are_saved(simulate, tmp_path, capsys):

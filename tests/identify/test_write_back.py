@@ -53,5 +53,5 @@ def test_dictionary_keeps_every_digit_of_all_effects(rng):
     names = ("armature", "damping", "friction", "friction_speed", "stiffness", "rest")
     model = fitted(rng, *names)
     again = jd.from_dict(json.loads(json.dumps(jd.to_dict(model))))
-    assert again.topology == model.topology
+    assert repr(again.topology) == repr(model.topology)
     jax.tree.map(np.testing.assert_array_equal, again, model)

@@ -1,5 +1,9 @@
 import json
+import os
+import subprocess
+import sys
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 
 import jax
@@ -8,7 +12,13 @@ import numpy as np
 import pytest
 
 import jaxdyn as jd
-from jaxdyn.io import load_trajectory, new_results, save_summary, save_trajectory
+from jaxdyn.io import (
+    _drafts,
+    load_trajectory,
+    new_results,
+    save_summary,
+    save_trajectory,
+)
 from tests.models import every_joint
 
 
@@ -171,3 +181,41 @@ def test_the_summary_is_json_without_exceptions(tmp_path):
     assert found["statistics"] == {"steps": 3, "error": "inf", "q": ["nan", 1]}
     assert found["versions"].keys() >= {"jaxdyn", "jax", "jaxlib", "diffrax", "python"}
     assert found["device"] and found["platform"] and found["config"] == {"a": 1}
+
+
+@pytest.fixture
+def dead(tmp_path):
+    """The folder of a process that was killed while it wrote, a while ago."""
+    code = (
+        "import os, pathlib, runpy, sys\n"
+        "draft = runpy.run_path(sys.argv[1])['draft']\n"
+        "with draft(pathlib.Path(sys.argv[2])) as (new, old):\n"
+        "    print(new, flush=True)\n"
+        "    os.kill(os.getpid(), 9)\n"
+    )
+    command = [sys.executable, "-c", code, _drafts.__file__, str(tmp_path / "run")]
+    folder = Path(subprocess.run(command, capture_output=True, text=True).stdout[:-1])
+    os.utime(folder / ".lock", (0, 0))
+    return folder
+
+
+def test_folders_of_killed_processes_are_swept_and_all_others_stay(dead, tmp_path):
+    (tmp_path / ".run.notes.new").mkdir()
+    with (
+        pytest.raises(ValueError, match="run exists"),
+        new_results(tmp_path / "run") as live,
+    ):
+        assert not dead.exists()
+        os.utime(live / ".lock", (0, 0))
+        write(tmp_path / "run", "fast")
+        assert live.exists()
+    assert sorted(p.name for p in tmp_path.iterdir()) == [".run.notes.new", "run"]
+
+
+def test_earlier_results_come_back_after_a_kill_between_two_names(dead, tmp_path):
+    old = dead.with_suffix(".old")
+    write(old, "1")
+    with pytest.raises(ValueError, match="run exists"):
+        write(tmp_path / "run", "2")
+    assert (tmp_path / "run" / "a").read_text() == "1"
+    assert [p.name for p in tmp_path.iterdir()] == ["run"]

@@ -1,3 +1,5 @@
+import time
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -50,6 +52,21 @@ def test_tracers_in_closures_and_nested_batches(four_cores):
     np.testing.assert_array_equal(nested, x + 2)
 
 
+def test_each_type_is_traced_once_and_not_by_every_thread(four_cores):
+    traces = []
+
+    def double(x):
+        traces.append(x.dtype)
+        time.sleep(0.05)  # long enough for all threads to come here
+        return 2 * x
+
+    function = jd.batched(double)
+    for dtype in (jnp.float64, jnp.float32, jnp.float64, jnp.int32):
+        x = jnp.arange(16).astype(dtype)
+        np.testing.assert_array_equal(function(x), 2 * x)
+    assert traces == [jnp.float64, jnp.float32, jnp.int32]
+
+
 def test_settings_of_the_caller_count(four_cores):
     x = np.arange(16.0)
     with jax.enable_x64(False):
@@ -57,9 +74,11 @@ def test_settings_of_the_caller_count(four_cores):
     assert jd.batched(lambda x: x * 1.1)(x).dtype == jnp.float64
 
 
-def test_what_cannot_be_is_named():
-    with pytest.raises(ValueError, match="cores is 0, expected 1 to"):
+def test_what_cannot_be_is_named(without_type_checker):
+    with pytest.raises(ValueError, match="cores is 0, expected a whole number from 1"):
         jd.batched(jnp.sin, cores=0)
+    with pytest.raises(ValueError, match="cores is 1.0, expected a whole number"):
+        jd.batched(jnp.sin, cores=1.0)
     with pytest.raises(ValueError, match=r"in_axes is \(1,\), expected 0 or None"):
         jd.batched(jnp.sin, (1,))(jnp.ones((2, 2)))
     with pytest.raises(ValueError, match="leading axes of 2, 3 states"):

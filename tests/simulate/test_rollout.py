@@ -119,7 +119,7 @@ def test_quaternions_stay_of_unit_length_and_float32_float32(rng):
     np.testing.assert_allclose(length, 1, atol=1e-6)
 
 
-def test_wrong_shapes_are_named():
+def test_wrong_shapes_are_named(without_type_checker):
     model = jd.robots.puma_560()
     q = jd.neutral(model)
     with pytest.raises(ValueError, match=r"taus has shape \(3, 5\), expected \(3, 6\)"):
@@ -132,7 +132,7 @@ def test_wrong_shapes_are_named():
         jd.rollout(model, q, q, jnp.zeros((3, 6)), 0.1, integrator="euler")
     with pytest.raises(ValueError, match=r"dt has shape \(3,\), expected one number"):
         jd.rollout(model, q, q, jnp.zeros((3, 6)), jnp.ones(3))
-    for every in (2, 0, -1, 6):
+    for every in (2, 0, -1, 6, 1.0, 3.0, True):
         with pytest.raises(ValueError, match=f"every is {every} for taus of shape"):
             jd.rollout(model, q, q, jnp.zeros((3, 6)), 0.1, every=every)
 

@@ -198,6 +198,48 @@ def test_joints_may_start_and_rest_on_limits_and_stop_where_they_leave_them():
     np.testing.assert_allclose(pinched, 0, atol=3e-9)
 
 
+def test_a_limit_event_made_anew_compiles_nothing_and_names_the_joint():
+    b = jd.ModelBuilder("arm", gravity=(0.0, -9.81, 0.0))
+    rod = jd.Inertial.rod(1.0, (0, 0, 0), (1, 0, 0))
+    b.add_body("upper", inertial=rod, lower=-1.0, upper=2.0)
+    across = dict(joint="prismatic", axis=(0, 0, 1), inertial=rod)
+    b.add_body("finger", "upper", **across, lower=0.0, upper=0.1)  # rests on a limit
+    model, ts, traces = b.build(), jnp.linspace(0.0, 1.0, 5), []
+
+    class Torque(eqx.Module):
+        def __call__(self, t, q, qd):
+            traces.append(t)
+            return 0 * q
+
+    def run(model, q, **options):
+        stop = jd.joint_limit_event(model, root_finder=BISECTION)
+        q = jnp.asarray(q)
+        return jd.simulate(model, q, 0 * q, ts, torque=Torque(), event=stop, **options)
+
+    first = run(model, [0.5, 0.0])
+    count = len(traces)
+    nearer = eqx.tree_at(lambda m: m.lower, model, jnp.array([-0.9, 0.0]))
+    second = run(nearer, [0.5, 0.0])
+    assert len(traces) == count
+    np.testing.assert_allclose(second.end.q, [-0.9, 0.0], atol=1e-7)
+    assert first.reached_limits(model) == second.reached_limits(nearer) == ("j_upper",)
+    with pytest.raises(
+        ValueError, match=r"q0\[1\] is 0.2, expected 0 to 0.1, .* 'j_fi"
+    ):
+        run(model, [0.0, 0.2])
+    starts = jnp.array([[0.0, 0.2], [jnp.nan, 0.0], [0.5, 0.0]])
+    batch = jax.jit(jax.vmap(lambda q: run(model, q, throw=False)))(starts)
+    is_beyond = batch.result == jd.Outcome.starts_beyond_limit
+    is_lost = batch.result == jd.Outcome.not_finite
+    assert is_beyond.tolist() == [True, False, False]
+    assert is_lost.tolist() == [False, True, False]
+    assert batch.stats["num_steps"].max() < 100
+    other = eqx.tree_at(lambda run: run.end.q, second, jnp.array([-0.8, 0.0]))
+    assert other.reached_limits(nearer) == ()  # as if something else had stopped it
+    with pytest.raises(ValueError, match=r"shape \(3, 2\), expected one trajectory"):
+        batch.reached_limits(model)
+
+
 def test_a_failure_is_a_sentence_and_raises_by_default():
     model, q = pendulum(), jnp.array([0.3])
     ts = jnp.linspace(0.0, 1.0, 11)
@@ -222,6 +264,10 @@ def test_a_failure_is_a_sentence_and_raises_by_default():
 @pytest.mark.parametrize(
     "changed, message",
     [
+        (dict(q0=[np.nan]), r"q0\[0\] is nan, expected a finite number"),
+        (dict(qd0=[np.inf]), r"qd0\[0\] is inf, expected a finite number"),
+        (dict(max_steps=1e3), r"max_steps is 1000.0, expected a whole number from 1"),
+        (dict(max_steps=0), r"max_steps is 0, expected a whole number from 1"),
         (dict(ts=[0.0]), r"ts has shape \(1,\), expected two times or more"),
         (dict(ts=[0.0, 2.0, 1.0]), r"ts\[2\] is 1.0 after 2.0, expected increasing"),
         (dict(ts=[0.0, np.inf]), r"ts\[1\] is inf, expected a finite time"),
@@ -237,7 +283,7 @@ def test_a_failure_is_a_sentence_and_raises_by_default():
         (dict(stepsize_controller=diffrax.ConstantStepSize()), r"dt0 is None"),
     ],
 )
-def test_wrong_input_is_named(changed, message):
+def test_wrong_input_is_named(changed, message, without_type_checker):
     given = dict(q0=[0.0], qd0=[0.0], ts=[0.0, 0.5, 1.0]) | changed
     given |= {k: jnp.asarray(given[k], float) for k in ("q0", "qd0", "ts")}
     with pytest.raises(ValueError, match=message):
