@@ -6,7 +6,7 @@ XLA, so the first program of a process tries it on a small one (`fast_path`).
 
 import re
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
 from typing import Any
@@ -19,12 +19,27 @@ from jax import lax
 from jax.experimental.xla_metadata import set_xla_metadata
 from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
 
+from jaxdyn.algorithms._linear import apply
+from jaxdyn.algorithms._reductions import LIMIT, Halves, programs
+
 TAG = {"xla_cpu_small_call": "true", "inlineable": "false"}
 
 
 def as_written(*args: Any, jaxpr: ClosedJaxpr, size: int | None, batched: Any) -> Any:
     """The function in operations of JAX, for all states."""
-    function = jaxpr_as_fun(jaxpr)
+    return _for_all(jaxpr_as_fun(jaxpr), args, size, batched)
+
+
+def _for_one_call(
+    *args: Any, jaxpr: ClosedJaxpr, size: int | None, batched: Any
+) -> Any:
+    """The same in operations that XLA leaves in one function."""
+    own = {"jaxdyn_kernel": as_written, "linear_map": apply}
+    function = partial(Halves(LIMIT // (size or 1), own).run, jaxpr)
+    return _for_all(function, args, size, batched)
+
+
+def _for_all(function: Callable, args: Any, size: int | None, batched: Any) -> Any:
     if size is None:
         return function(*args)
     axes = [0 if b else None for b in batched]
@@ -36,10 +51,12 @@ def in_chunks(*args: Any, jaxpr: ClosedJaxpr, size: int | None, batched: Any) ->
     if size == 0 or not _fits(jaxpr):
         return as_written(*args, jaxpr=jaxpr, size=size, batched=batched)
     if size is None:
-        return one_call(jaxpr_as_fun(jaxpr), args)
+        return one_call(
+            partial(_for_one_call, jaxpr=jaxpr, size=None, batched=()), args
+        )
     chunks = -(-size // _chunk(jaxpr))
     length = -(-size // chunks)
-    piece = partial(as_written, jaxpr=jaxpr, size=length, batched=batched)
+    piece = partial(_for_one_call, jaxpr=jaxpr, size=length, batched=batched)
     if chunks == 1:
         return one_call(piece, args)
     rows = [k for k, b in enumerate(batched) if b]
@@ -155,16 +172,9 @@ def _names(jaxpr: Jaxpr) -> set[str]:
     names = set()
     for eqn in jaxpr.eqns:
         names.add(eqn.primitive.name)
-        for inner in _programs(eqn.params):
+        for inner in programs(eqn.params):
             names |= _names(inner)
     return names
-
-
-def _programs(params: dict) -> Iterator[Jaxpr]:
-    is_program = lambda x: isinstance(x, Jaxpr | ClosedJaxpr)  # noqa: E731
-    for x in jax.tree.leaves(list(params.values()), is_leaf=is_program):
-        if is_program(x):
-            yield x.jaxpr if isinstance(x, ClosedJaxpr) else x
 
 
 OPERATIONS = frozenset(
