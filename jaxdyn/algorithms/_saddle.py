@@ -52,8 +52,10 @@ def solve_saddle(
         tau = newton_euler(*at_rest) + model.armature * x
         return jnp.concatenate([tau, -row_rates(model, rows, moved.v, moved.w)])
 
+    constant = lax.stop_gradient(solver)  # as in `solve_inertia`
+
     def solve(_: Callable, right: Vector) -> Vector:
-        return jnp.concatenate(solver(right[: model.nv], -right[model.nv :]))
+        return jnp.concatenate(constant(right[: model.nv], -right[model.nv :]))
 
     right = jnp.concatenate([phi, -b])
     found = lax.custom_linear_solve(equations, right, solve, symmetric=True)

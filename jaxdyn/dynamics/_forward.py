@@ -18,7 +18,6 @@ from jaxdyn.algorithms import (
     inverse_slopes,
     pivot_shares,
     range_space,
-    solve_inertia,
     turning_rate,
 )
 from jaxdyn.dynamics._auto import automatic
@@ -179,9 +178,9 @@ def _checked_dynamics(
 ) -> CheckedDynamics:
     inputs = arguments(model, q=q, qd=qd, tau=tau, f_ext=f_ext, base=base)
     model, q, qd, tau, f_ext, base = inputs
-    qdd, factor = open_dynamics(method, *inputs, refine=refine, chunk=chunk)
+    qdd, solve = open_dynamics(method, *inputs, refine=refine, chunk=chunk)
     residual = tau - inverse_dynamics(model, q, qd, qdd, f_ext=f_ext, base=base)
-    change = jnp.abs(solve_inertia(model, q, factor, residual)).max(initial=0)
+    change = jnp.abs(solve(residual, model, q)).max(initial=0)
     largest = jnp.abs(qdd).max(initial=0)
     correction = change / jnp.where(largest > 0, largest, 1)
     pivot = pivot_shares(model, q).min(initial=1)
@@ -214,11 +213,11 @@ def linearize(
 
 def _open_slopes(model: Model, q: Any, qd: Any, tau: Any, f_ext: Any, base: Any) -> Any:
     """The derivatives of the accelerations by (d, qd) and by tau, in closed form."""
-    qdd, factor = open_dynamics("denoc", model, q, qd, tau, f_ext, base)
+    qdd, solve = open_dynamics("denoc", model, q, qd, tau, f_ext, base)
     by_q, by_qd, _ = inverse_slopes(model, q, qd, qdd, f_ext, base)
     one = jnp.eye(model.nv, dtype=q.dtype)
     columns = jnp.concatenate([-by_q, -by_qd, one], axis=1)
-    solved = solve_inertia(model, q, factor, columns)
+    solved = solve(columns, model, q)
     return solved[:, : 2 * model.nv], solved[:, 2 * model.nv :]
 
 

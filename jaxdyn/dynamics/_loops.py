@@ -202,7 +202,7 @@ def loop_iterations(
     """How many O(n) iterations "sequential_regularization" takes."""
     inputs = arguments(model, q=q, qd=qd, tau=tau)
     model, q, qd, tau = inputs
-    qdd, factor = open_dynamics("denoc", *inputs, None, None)
+    qdd, factor = tree_dynamics("denoc")(*inputs, None, None)
     rows, opening = _opening(model, q, qd, qdd, None)
     solver = sequential_regularization(model, q, factor, rows, tolerance)
     return solver.iterate(jnp.zeros_like(qd), -opening)[2]
