@@ -71,3 +71,20 @@ def test_many_columns_are_solved_with_the_matrix_and_without_it(rng, monkeypatch
     jax.clear_caches()
     monkeypatch.setattr(_factor, "DENSE", 0)
     np.testing.assert_allclose(jd.factor(model, q).solve(b), dense, atol=1e-11)
+
+
+def test_a_coupled_law_of_joint_forces_is_in_the_closed_form_too(rng, monkeypatch):
+    from jaxdyn.algorithms import _joint_forces
+
+    def coupled(model, qd):
+        return model.damping * qd + qd[::-1] ** 2
+
+    model = with_effects(jd.robots.chain(3), rng)
+    q, qd, qdd = random_state(model, rng)
+    jax.clear_caches()
+    monkeypatch.setattr(_joint_forces, "dissipative_forces", coupled)
+    _, found, _ = jd.inverse_dynamics_derivatives(model, q, qd, qdd)
+    forces = jax.jit(jax.jacfwd(jd.inverse_dynamics, 2))
+    expected = forces(model, q, qd, qdd)
+    jax.clear_caches()
+    np.testing.assert_allclose(found, expected, atol=2e-14 * np.abs(expected).max())
