@@ -155,10 +155,11 @@ def _apart(model: Model) -> np.ndarray:
 def _joint_slopes(model: Model, q: Any, qd: Any) -> tuple[Any, Any]:
     """The derivatives of the forces in the joints by q and by qd."""
 
-    def forces(d: Any, qd: Any) -> Any:
+    def at(d: Any) -> Any:
         return passive_forces(model, integrate(model, q, d), qd)
 
-    return jax.jacfwd(forces, (0, 1))(jnp.zeros_like(qd), qd)
+    by_qd = jax.jacfwd(lambda qd: passive_forces(model, q, qd))(qd)
+    return jax.jacfwd(at)(jnp.zeros_like(qd)), by_qd
 
 
 def _moved(t: Twist, p: Twist) -> Twist:
