@@ -156,7 +156,7 @@ def verdicts(
                 "reproduced" if holds else "not reproducible",
                 f"slope {orders[method]:.2f} of the time in m (3 in print); "
                 f"{_longest(times, method)}. Rows that depend on others are found by "
-                "eigenvalues or singular values, of the same order as elimination.",
+                "singular values, of the same order as elimination.",
             )
         )
     return [*made, _recursive(orders, times, apart), *_iterations(orders, times, given)]

@@ -38,6 +38,7 @@ from jaxdyn.algorithms._energy import potential_energy as potential_energy
 from jaxdyn.algorithms._energy import power as power
 from jaxdyn.algorithms._factor import Factor as Factor
 from jaxdyn.algorithms._factor import denoc_factor as denoc_factor
+from jaxdyn.algorithms._factor import least_pivot as least_pivot
 from jaxdyn.algorithms._factor import pivot_shares as pivot_shares
 from jaxdyn.algorithms._gibbs_appell import gibbs_appell as gibbs_appell
 from jaxdyn.algorithms._gibbs_appell import gibbs_appell_inertia as gibbs_appell_inertia

@@ -2,9 +2,11 @@
 
 from typing import Any
 
+import jax
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms._bodies import Joint, filled, pairs
+from jaxdyn.algorithms._joint_forces import gyroscopic_forces
 from jaxdyn.algorithms._links import inertias, screw
 from jaxdyn.algorithms._motion import motions
 from jaxdyn.algorithms._rows import take
@@ -54,7 +56,11 @@ def coriolis(
     _, kept = inward(t.lanes, compose, tip, spread(t.lanes, (joint, M, w, da)))
     composites = collect(t.lanes, kept, t.dof_steps)
     columns = take((joint, v, w), t.dof_steps)
-    return _entries(t, composites, *columns)
+    C = _entries(t, composites, *columns)
+    if not t.quaternion_bodies.size:
+        return C
+    momentum = model.armature * qd
+    return C + jax.jacfwd(lambda x: gyroscopic_forces(model, momentum, x))(qd)
 
 
 def _to_parent(M: RigidInertia, u: Vec3, Y: Mat3, a: Vec3, da: Vec3) -> Any:

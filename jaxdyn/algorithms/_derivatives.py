@@ -48,15 +48,17 @@ def implicit(
     pullback: Callable | None,
     *inputs: Any,
 ) -> Any:
-    """What forward(*inputs) returns, with derivatives of `equations`.
+    """The unknowns of forward(*inputs), and solve(slope, *inputs) with its factor.
 
-    That are the unknowns and a factor, which counts as a constant: `solve` knows how
-    the equations vary. `inputs` are the model, q, qd, tau and others.
+    Derivatives are those of `equations`. The factor has none, so it is not handed out:
+    `solve` knows how the equations vary. `inputs` are the model, q, qd, tau and others.
 
     Args:
+        forward: forward(*inputs) are the unknowns and a factor.
         equations: equations(unknowns, *inputs) is zero at the result.
         solve: solve(factor, slope, *inputs) are the unknowns x for which the equations,
-            linear in small changes of the unknowns, change by `slope`.
+            linear in small changes of the unknowns, change by `slope`. Derivatives by
+            the inputs are its own, the factor counts as a constant.
         pullback: pullback(weights, unknowns, factor, *inputs), the gradients by q, qd
             and tau of the unknowns times `weights`, for reverse mode by these alone;
             None to leave it to JAX.
@@ -92,7 +94,8 @@ def implicit(
         return (unknowns, factor), (change, jax.tree.map(jnp.zeros_like, factor))
 
     solution.defjvp(rule, symbolic_zeros=True)
-    return solution(*inputs)
+    unknowns, factor = solution(*inputs)
+    return unknowns, partial(solve, factor)
 
 
 def solve_inertia(
@@ -115,8 +118,11 @@ def solve_inertia(
             return jax.vmap(inertia_times, in_axes=1, out_axes=1)(x)
         return recursion(still, q, jnp.zeros_like(x), x) + model.armature * x
 
+    # zero tangents as symbols: JAX fails where only the factor has any
+    constant = jax.lax.stop_gradient(factor)
+
     def solve(_: Callable, b: Float[Array, " nv *columns"]) -> Any:
-        return factor.solve(b)
+        return constant.solve(b)
 
     return jax.lax.custom_linear_solve(inertia_times, b, solve, symmetric=True)
 

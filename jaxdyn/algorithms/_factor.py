@@ -14,7 +14,7 @@ from jaxdyn.algorithms._compiled import compiled
 from jaxdyn.algorithms._links import rates
 from jaxdyn.algorithms._walk import Laned, collect, inward, outward, spread
 from jaxdyn.model import Lanes, Model, Topology
-from jaxdyn.spatial import ArticulatedInertia, Scalar, Vec3, dot
+from jaxdyn.spatial import ArticulatedInertia, Scalar, Sym3, Vec3, dot
 
 DENSE = 64  # joints up to which many columns are solved with U as a matrix
 
@@ -210,20 +210,47 @@ def pivot_shares(model: Model, q: Float[Array, " nq"]) -> Float[Array, " nv"]:
     a share of the pivot that is larger by the inverse: where a link turns about a line
     on which nearly all of it lies, accelerations lose that many digits.
     """
+    m_hat, own, _ = _pivots(model, q)
+    return m_hat / own
+
+
+def least_pivot(model: Model, q: Float[Array, " nq"]) -> Float[Array, ""]:
+    """The least pivot relative to what its rounding is measured by, S."""
+    m_hat, _, whole = _pivots(model, q)
+    return (m_hat / whole).min(initial=1)
+
+
+def _pivots(model: Model, q: Float[Array, " nq"]) -> tuple[Array, Array, Array]:
+    """The pivots, and what their rounding is measured by: `pivot_shares`, and S.
+
+    S is that of `singular_joints`: the sizes of all that M_hat was formed from.
+    """
     t = model.topology
 
-    def inwards(children: ArticulatedInertia, x: Any) -> Any:
+    def inwards(children: Any, x: Any) -> Any:
         (joint, inertia), stay = x
-        M_hat = inertia.articulated() + children
+        M_hat = inertia.articulated() + children[0]
         psi, m_hat, M_bar = eliminate(M_hat, joint, stay)
-        A, D = M_hat.A, M_hat.D
-        whole = joint.turn**2 * (D.xx + D.yy + D.zz) + stay
-        whole = whole + joint.slide**2 * (A.xx + A.yy + A.zz)
-        return M_bar.shift(joint.a), m_hat / whole
+        size = _size(M_hat)
+        S = children[1] + size
+        y, p = S.apply(*joint.column(1)), joint.column(1)
+        own, whole = joint.along(*size.apply(*p)), joint.along(*y)
+        # Pᵀ S P with P = 1 - p psiᵀ
+        u = y[0] - psi[0] * (0.5 * whole), y[1] - psi[1] * (0.5 * whole)
+        S = S.minus_dyad(*u, *psi).minus_dyad(*psi, *u)
+        handed = M_bar.shift(joint.a), S.shift(joint.a)
+        return handed, (m_hat, own + stay, whole + stay)
 
     rows = tuple(zip(joints(model, q), pivot_terms(model), strict=True))
-    _, kept = inward(t.lanes, inwards, ArticulatedInertia.zero(q.dtype), rows)
+    none = ArticulatedInertia.zero(q.dtype)
+    _, kept = inward(t.lanes, inwards, (none, none), rows)
     return collect(t.lanes, kept, t.dof_steps)
+
+
+def _size(M: ArticulatedInertia) -> ArticulatedInertia:
+    """The traces of the diagonal blocks of M as multiples of the identity."""
+    A, D = (Sym3.diagonal(x.xx + x.yy + x.zz) for x in (M.A, M.D))
+    return ArticulatedInertia(A, jax.tree.map(jnp.zeros_like, M.B), D)
 
 
 def eliminate(

@@ -1,18 +1,50 @@
-"""Forces that act in the joints by themselves: springs, dampers, friction."""
+"""Forces that act in the joints by themselves: springs, friction, spinning rotors."""
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms._configuration import difference, integrate
+from jaxdyn.algorithms._rows import put, take
 from jaxdyn.model import Model
+from jaxdyn.spatial import Vec3, cross
 
 
 def passive_forces(
     model: Model, q: Float[Array, " nq"], qd: Float[Array, " nv"]
 ) -> Float[Array, " nv"]:
-    """What tau must overcome in the joints: springs, viscous and Coulomb friction."""
-    return spring_forces(model, q) + dissipative_forces(model, qd)
+    """What tau must overcome in the joints at qdd = 0.
+
+    Springs, viscous and Coulomb friction, and gyroscopic forces of the armature.
+    """
+    forces = spring_forces(model, q) + dissipative_forces(model, qd)
+    if not model.topology.quaternion_bodies.size:
+        return forces
+    return forces + gyroscopic_forces(model, model.armature * qd, qd)
+
+
+def gyroscopic_forces(
+    model: Model, momentum: Float[Array, " nv"], qd: Float[Array, " nv"]
+) -> Float[Array, " nv"]:
+    r"""The velocity forces of momenta along rates that turn with the body.
+
+    With momenta p and L along the linear and angular velocities v and omega of a joint
+    with a quaternion these are
+
+    $$\omega \times p, \qquad \omega \times L + v \times p,$$
+
+    the Boltzmann-Hamel terms of the kinetic energy whose gradient by qd is `momentum`;
+    zero for all other joints. They do no work.
+    """
+    t = model.topology
+    L, w = (Vec3.of(take(x, t.quaternion_v)) for x in (momentum, qd))
+    forces = put(cross(w, L).array(), t.quaternion_v, model.nv)
+    if not t.free_bodies.size:
+        return forces
+    p, v = (Vec3.of(take(x, t.position_v)) for x in (momentum, qd))
+    w = Vec3.of(take(qd, t.position_v + 3))
+    forces = forces + put(cross(w, p).array(), t.position_v, model.nv)
+    return forces + put(cross(v, p).array(), t.position_v + 3, model.nv)
 
 
 def elastic_energy(model: Model, q: Float[Array, " nq"]) -> Float[Array, ""]:

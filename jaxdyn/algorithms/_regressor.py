@@ -9,7 +9,11 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms._compiled import compiled
-from jaxdyn.algorithms._joint_forces import friction_direction, spring_forces
+from jaxdyn.algorithms._joint_forces import (
+    friction_direction,
+    gyroscopic_forces,
+    spring_forces,
+)
 from jaxdyn.algorithms._kinematics import body_motions
 from jaxdyn.algorithms._motion import BaseMotion, Motion
 from jaxdyn.algorithms._noc import layout, natural
@@ -42,7 +46,8 @@ def regressor(
     where = layout(model, q)
     W, N = _wrench_columns(at, q.dtype), natural(model, where, where.origin)
     bodies = jnp.einsum("icv,ick->vik", N, W, precision="highest")
-    joints = [jnp.diag(qdd), jnp.diag(qd), jnp.diag(friction_direction(model, qd))]
+    joints = [_armature_columns(model, qd, qdd)]
+    joints += [jnp.diag(qd), jnp.diag(friction_direction(model, qd))]
     joints.append(_spring_columns(model, q))
     return jnp.concatenate([bodies.reshape(model.nv, 10 * model.n), *joints], axis=1)
 
@@ -78,6 +83,16 @@ def _wrench_columns(at: Motion, dtype: Any) -> Float[Array, "n 6 10"]:
 
     each = jax.vmap(jax.vmap(wrench, (None, 0), 1), (0, None))
     return each(at, jnp.eye(10, dtype=dtype))
+
+
+def _armature_columns(model: Model, qd: Any, qdd: Any) -> Float[Array, "nv nv"]:
+    if not model.topology.quaternion_bodies.size:
+        return jnp.diag(qdd)
+
+    def forces(armature: Float[Array, " nv"]) -> Float[Array, " nv"]:
+        return armature * qdd + gyroscopic_forces(model, armature * qd, qd)
+
+    return jax.jacfwd(forces)(model.armature)
 
 
 def _spring_columns(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nv nv"]:

@@ -13,7 +13,8 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float, Int
+from jax.scipy.linalg import solve_triangular
+from jaxtyping import Array, Bool, Float, Int
 
 from jaxdyn.algorithms._composite import composite
 from jaxdyn.algorithms._factor import Factor
@@ -52,45 +53,28 @@ def solve_saddle(
         tau = newton_euler(*at_rest) + model.armature * x
         return jnp.concatenate([tau, -row_rates(model, rows, moved.v, moved.w)])
 
+    constant = lax.stop_gradient(solver)  # as in `solve_inertia`
+
     def solve(_: Callable, right: Vector) -> Vector:
-        return jnp.concatenate(solver(right[: model.nv], -right[model.nv :]))
+        return jnp.concatenate(constant(right[: model.nv], -right[model.nv :]))
 
     right = jnp.concatenate([phi, -b])
     found = lax.custom_linear_solve(equations, right, solve, symmetric=True)
     return found[: model.nv], found[model.nv :]
 
 
-class KKT(eqx.Module):
-    r"""The full system of n + m equations at once, O((n + m)³).
+class Cholesky(eqx.Module):
+    """The inertia matrix as L Lᵀ."""
 
-    Its symmetric matrix has eigenvalues that vanish where rows depend on others; these
-    are left out. So that they can be told from those of light bodies, each joint is
-    scaled to a unit inertia; all rows alike, so that lambda is still of least norm.
-    """
+    L: Float[Array, "nv nv"]
 
-    vectors: Float[Array, "k k"]
-    inverse: Float[Array, " k"]
-    scale: Float[Array, " k"]
-    nv: int = eqx.field(static=True)
+    def half(self, b: Vector) -> Vector:
+        """The product L⁻¹ b."""
+        return solve_triangular(self.L, b, lower=True)
 
-    def __call__(self, phi: Vector, b: Vector) -> Pair:
-        right = self.scale * jnp.concatenate([phi, -b])
-        scaled = _times(self.vectors, self.inverse * _times(self.vectors.T, right))
-        unknowns = self.scale * scaled
-        return unknowns[: self.nv], unknowns[self.nv :]
-
-
-def kkt(model: Model, q: Vector, factor: Factor, rows: LoopRows) -> KKT:
-    """Prepare `KKT`."""
-    M, Psi = composite(model, q) + jnp.diag(model.armature), _psi(model, factor, rows)
-    none = jnp.zeros((model.nc, model.nc), q.dtype)
-    K = jnp.block([[M, -Psi.T], [-Psi, none]])
-    joints = 1 / jnp.sqrt(jnp.diagonal(M))
-    longest = jnp.sqrt(((Psi * joints[None]) ** 2).sum(axis=1).max(initial=0))
-    each = 1 / jnp.where(longest > 0, longest, 1)
-    scale = jnp.concatenate([joints, jnp.full(model.nc, each)])
-    values, vectors = jnp.linalg.eigh(scale[:, None] * K * scale[None])
-    return KKT(vectors, _inverted(values, cutoff(K)), scale, model.nv)
+    def other_half(self, y: Vector) -> Vector:
+        """The product L⁻ᵀ y."""
+        return solve_triangular(self.L, y, trans="T", lower=True)
 
 
 class RangeSpace(eqx.Module):
@@ -100,7 +84,7 @@ class RangeSpace(eqx.Module):
     not formed: the singular values of W show dependent rows without squaring them.
     """
 
-    factor: Factor
+    factor: Factor | Cholesky
     W: Float[Array, "nv nc"]
     u: Float[Array, "nv k"]
     inverse: Float[Array, " k"]
@@ -115,7 +99,10 @@ class RangeSpace(eqx.Module):
 
 def range_space(model: Model, q: Vector, factor: Factor, rows: LoopRows) -> RangeSpace:
     """Prepare `RangeSpace`."""
-    W = mobility(model, factor, rows)
+    return _range_space(factor, mobility(model, factor, rows))
+
+
+def _range_space(factor: Any, W: Float[Array, "nv nc"]) -> RangeSpace:
     u, s, vt = jnp.linalg.svd(W, full_matrices=False)
     return RangeSpace(factor, W, u, _inverted(s, cutoff(W)), vt)
 
@@ -123,6 +110,22 @@ def range_space(model: Model, q: Vector, factor: Factor, rows: LoopRows) -> Rang
 def mobility(model: Model, factor: Factor, rows: LoopRows) -> Float[Array, "nv nc"]:
     """The matrix W = D^(-1/2) U⁻¹ Psiᵀ: what unit loop forces move."""
     return factor.half(_psi(model, factor, rows).T)
+
+
+def kkt(model: Model, q: Vector, factor: Factor, rows: LoopRows) -> RangeSpace:
+    r"""Prepare the full system of n + m equations, by dense matrices: O((n + m)³).
+
+    $$\begin{bmatrix} M & -\Psi^T \\ -\Psi & 0 \end{bmatrix} =
+      \begin{bmatrix} L & 0 \\ 0 & V \end{bmatrix}
+      \begin{bmatrix} 1 & -U \Sigma \\ -\Sigma U^T & 0 \end{bmatrix}
+      \begin{bmatrix} L^T & 0 \\ 0 & V^T \end{bmatrix}$$
+
+    with M = L Lᵀ and L⁻¹ Psiᵀ = U Sigma Vᵀ. Eigenvalues of the whole would have squares
+    of small Sigma among them, and lose twice as many digits near a singular posture.
+    """
+    M = composite(model, q) + jnp.diag(model.armature)
+    dense = Cholesky(jnp.linalg.cholesky(M))
+    return _range_space(dense, dense.half(_psi(model, factor, rows).T))
 
 
 class SequentialRegularization(eqx.Module):
@@ -135,8 +138,8 @@ class SequentialRegularization(eqx.Module):
     [Ascher], named by [Ghosal], for accelerations. With M = U D Uᵀ in hand that is
     $(\varepsilon + A) \lambda_s = \varepsilon \lambda_{s-1} + b - \Psi M^{-1} \varphi$,
     A = Psi M⁻¹ Psiᵀ, and conjugate gradients solve it. An iteration is one product with
-    A, by recursions: O(n + m). It ends when Psi x = b to the relative `tolerance`, or
-    after `LIMIT` iterations.
+    A, by recursions: O(n + m). It ends when Psi x = b to the relative `tolerance`;
+    after `LIMIT` iterations that is an error.
     """
 
     model: Model
@@ -146,10 +149,13 @@ class SequentialRegularization(eqx.Module):
     tolerance: float = eqx.field(static=True)
 
     def __call__(self, phi: Vector, b: Vector) -> Pair:
-        return self.iterate(phi, b)[:2]
+        x, loop_forces, _, is_solved = self.iterate(phi, b)
+        return eqx.error_if((x, loop_forces), ~is_solved, _NOT_SOLVED)
 
-    def iterate(self, phi: Vector, b: Vector) -> tuple[Vector, Vector, Int[Array, ""]]:
-        """The solution (x, lambda) and how many iterations it took."""
+    def iterate(
+        self, phi: Vector, b: Vector
+    ) -> tuple[Vector, Vector, Int[Array, ""], Bool[Array, ""]]:
+        """The solution (x, lambda), the iterations, whether they were enough."""
         model, q, rows, solve = self.model, self.q, self.rows, self.factor.solve
         still, zero = _without_gravity(model), jnp.zeros_like(phi)
 
@@ -164,8 +170,9 @@ class SequentialRegularization(eqx.Module):
         def A(loop_forces: Vector) -> Vector:
             return psi(solve(psi_t(loop_forces)))
 
-        loop_forces, k = _regularized(A, b - psi(solve(phi)), self.tolerance)
-        return solve(phi + psi_t(loop_forces)), loop_forces, k
+        r = b - psi(solve(phi))
+        loop_forces, k, is_solved = _regularized(A, r, self.tolerance)
+        return solve(phi + psi_t(loop_forces)), loop_forces, k, is_solved
 
 
 def sequential_regularization(
@@ -182,14 +189,17 @@ def sequential_regularization(
     return SequentialRegularization(model, q, factor, rows, tolerance)
 
 
-def _regularized(A: Callable, r: Vector, tolerance: float) -> tuple[Vector, Any]:
-    """The solution of A x = r by sequential regularisation, and the products."""
+def _regularized(A: Callable, r: Vector, tolerance: float) -> tuple[Vector, Any, Any]:
+    """The solution of A x = r by sequential regularisation, the products, success."""
     length = jnp.linalg.norm(r)
     eps = REGULARIZATION * jnp.linalg.norm(A(r)) / jnp.maximum(length, _tiny(r))
 
+    def is_solved(rest: Vector) -> Any:
+        return jnp.linalg.norm(rest) <= tolerance * length
+
     def goes_on(state: Any) -> Any:
         _, rest, k = state
-        return (jnp.linalg.norm(rest) > tolerance * length) & (k < LIMIT)
+        return ~is_solved(rest) & (k < LIMIT)
 
     def advance(state: Any) -> Any:
         x, rest, k = state
@@ -199,13 +209,18 @@ def _regularized(A: Callable, r: Vector, tolerance: float) -> tuple[Vector, Any]
         return x + step, left + eps * step, k + products  # rest - A step
 
     start = jnp.zeros_like(r), r, jnp.asarray(1)
-    x, _, k = lax.while_loop(goes_on, advance, start)
-    return x, k
+    x, rest, k = lax.while_loop(goes_on, advance, start)
+    return x, k, is_solved(rest)
 
 
 REGULARIZATION = 1e-3  # epsilon, of the size of A
 INNER = 1e-4  # by how much conjugate gradients reduce each system
 LIMIT = 10_000  # iterations
+_NOT_SOLVED = (
+    f"sequential_regularization did not reach its tolerance in {LIMIT} iterations: the "
+    "mechanism is near a singular posture (see loop_condition), or its loops are open. "
+    "Use method='range_space' or 'recursive'."
+)
 
 
 def _conjugate_gradients(

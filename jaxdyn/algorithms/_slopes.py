@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from jaxdyn.algorithms._bodies import filled, mirrored, pairs
 from jaxdyn.algorithms._configuration import integrate
-from jaxdyn.algorithms._joint_forces import dissipative_forces, spring_forces
+from jaxdyn.algorithms._joint_forces import passive_forces
 from jaxdyn.algorithms._links import inertias, less_external, screw, wrenches
 from jaxdyn.algorithms._motion import BaseMotion, Motion, base_state, motions
 from jaxdyn.algorithms._rows import take
@@ -70,10 +70,10 @@ def inverse_slopes(
         q_upper = q_upper + entries(p, external[0])
         q_lower = q_lower + entries(p, external[1])
     qd_lower = entries(p, Bp) + entries(rate, Mp)
-    springs, friction = _joint_slopes(model, q, qd)
+    in_joints = _joint_slopes(model, q, qd)
     return (
-        filled(t, q_upper, q_lower) + springs,
-        filled(t, entries(p, by_qd), qd_lower) + friction,
+        filled(t, q_upper, q_lower) + in_joints[0],
+        filled(t, entries(p, by_qd), qd_lower) + in_joints[1],
         mirrored(t, entries(p, Mp)) + jnp.diag(model.armature),
     )
 
@@ -153,14 +153,13 @@ def _apart(model: Model) -> np.ndarray:
 
 
 def _joint_slopes(model: Model, q: Any, qd: Any) -> tuple[Any, Any]:
-    """The derivatives of the forces of springs and friction by q and by qd."""
-    ones = jnp.ones_like(qd)
-    friction = jax.jvp(lambda qd: dissipative_forces(model, qd), (qd,), (ones,))[1]
-    if not model.topology.quaternion_bodies.size:
-        return jnp.diag(model.stiffness), jnp.diag(friction)
-    steps = jnp.zeros_like(qd)
-    forces = jax.jacfwd(lambda d: spring_forces(model, integrate(model, q, d)))(steps)
-    return forces, jnp.diag(friction)
+    """The derivatives of the forces in the joints by q and by qd."""
+
+    def at(d: Any) -> Any:
+        return passive_forces(model, integrate(model, q, d), qd)
+
+    by_qd = jax.jacfwd(lambda qd: passive_forces(model, q, qd))(qd)
+    return jax.jacfwd(at)(jnp.zeros_like(qd)), by_qd
 
 
 def _moved(t: Twist, p: Twist) -> Twist:

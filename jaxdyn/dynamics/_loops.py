@@ -110,8 +110,8 @@ def constrained_dynamics(
             eliminates loops inside the recursion, O(n + m) if few of them cross any
             joint; "sequential_regularization" iterates, O(n + m) an iteration.
         tolerance: of "sequential_regularization", relative; by default 1e-10 (float32:
-            1e-5). It ends after 10 000 iterations whatever it reached then; see
-            `loop_iterations`.
+            1e-5). Where 10 000 iterations do not reach it, as near a singular posture,
+            an error is raised; see `loop_iterations`.
 
     Returns:
         The accelerations, and one loop force for each row of `loop_residual`: on body
@@ -202,7 +202,7 @@ def loop_iterations(
     """How many O(n) iterations "sequential_regularization" takes."""
     inputs = arguments(model, q=q, qd=qd, tau=tau)
     model, q, qd, tau = inputs
-    qdd, factor = open_dynamics("denoc", *inputs, None, None)
+    qdd, factor = tree_dynamics("denoc")(*inputs, None, None)
     rows, opening = _opening(model, q, qd, qdd, None)
     solver = sequential_regularization(model, q, factor, rows, tolerance)
     return solver.iterate(jnp.zeros_like(qd), -opening)[2]

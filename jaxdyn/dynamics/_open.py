@@ -32,7 +32,9 @@ from jaxdyn.model import CHUNK, Model
 
 
 def open_dynamics(method: str, *inputs: Any, **options: Any) -> Any:
-    """The accelerations of the cut tree, with implicit derivatives, and its factor.
+    """The accelerations of the cut tree, and solve(b, model, q), x of M x = b.
+
+    Both have implicit derivatives.
 
     `inputs` are the model, q, qd, tau, f_ext and base, as `arguments` returns them;
     `options` those of `tree_dynamics`.

@@ -35,7 +35,7 @@ class Model(eqx.Module):
         axis, axis2: directions of the joint in its joint frame; normalised where used.
         pitch: translation per radian of helical joints, zero for others.
         mass, com, inertia: of each body, in body axes; inertia about the mass centre.
-        armature: rotor inertia added to the diagonal of the inertia matrix.
+        armature: rotor inertia, the kinetic energy 1/2 armature qd² of each rate.
         damping, friction: viscous coefficient and Coulomb force of each joint.
         friction_speed: speed at which Coulomb friction has 71 % of its size; positive.
         stiffness, rest: spring of each joint and the position at which it is free.

@@ -1,3 +1,4 @@
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -8,6 +9,8 @@ from tests.models import every_joint, random_state
 
 def test_the_rate_of_the_inertia_matrix_less_twice_the_coriolis_matrix_is_skew(rng):
     model = every_joint()
+    armature = jnp.asarray(rng.uniform(0.1, 1.0, model.nv))
+    model = eqx.tree_at(lambda m: m.armature, model, armature)
     q, qd, _ = random_state(model, rng)
 
     @jax.jit

@@ -6,6 +6,7 @@ from jax import jacfwd, jacrev
 
 import jaxdyn as jd
 from jaxdyn.dynamics import FORWARD
+from jaxdyn.dynamics._open import open_dynamics
 from tests.models import random_state, with_effects
 
 MODES = {"forward": jacfwd, "reverse": jacrev}
@@ -75,3 +76,59 @@ def test_hessians_of_a_batch_are_those_of_its_members(chain):
     found = jax.jit(jax.vmap(jax.hessian(f)))(batch)
     for row, x in zip(found, batch, strict=True):
         np.testing.assert_allclose(row, hessian(x), atol=1e-11 * np.abs(row).max())
+
+
+@pytest.fixture(scope="module")
+def alone():
+    """Weighted accelerations as functions of qd, tau and external wrenches alone."""
+    rng = np.random.default_rng(1)
+    model = jd.robots.random_tree(2, 2, joints=("revolute",), branching=0.0)
+    q, qd, tau = random_state(model, rng)
+    x = {"qd": qd, "tau": tau, "f_ext": jnp.asarray(rng.normal(size=(2, 6)))}
+
+    def f(name, value):
+        given = {**x, name: value}
+        return jd.forward_dynamics(model, q, **given) @ jnp.array([1.0, -2.0])
+
+    return f, x
+
+
+def test_second_derivatives_by_velocities_alone_are_second_differences(alone):
+    f, x = alone
+    g, at = jax.jit(lambda qd: f("qd", qd)), x["qd"]
+    second = jax.jit(lambda at: jax.jvp(jax.grad(g), (at,), (at,))[1] @ at)(at)
+    expected = g(2 * at) - 2 * g(at) + g(0 * at)  # exact: g is quadratic
+    np.testing.assert_allclose(second, expected, atol=1e-12)
+
+
+@pytest.mark.parametrize(
+    "name, outer, inner",
+    [(name, "forward", "reverse") for name in ("qd", "tau", "f_ext")]
+    + [("tau", outer, "forward") for outer in MODES]
+    + [("tau", "reverse", "reverse")],
+)
+def test_second_derivatives_by_one_argument_alone_exist_in_all_modes(
+    name, outer, inner, alone
+):
+    f, x = alone
+    second = MODES[outer](MODES[inner](lambda y: f(name, y)))
+    assert jax.eval_shape(second, x[name]).shape == 2 * x[name].shape
+
+
+def test_solutions_with_the_factor_of_forward_dynamics_vary_with_the_inertia():
+    model = jd.robots.random_tree(2, 2, joints=("revolute",), branching=0.0)
+    q, b, v = jnp.array([0.3, -0.4]), jnp.array([1.0, 2.0]), jnp.array([0.5, 1.5])
+
+    def handed_out(q):
+        _, solve = open_dynamics("denoc", model, q, b, b, None, None)
+        return solve(b, model, q)
+
+    def eliminated(q):
+        return jd.factor(model, q).solve(b)
+
+    slopes = jax.jit(
+        lambda q: [jax.jvp(f, (q,), (v,))[1] for f in (handed_out, eliminated)]
+    )
+    found, expected = slopes(q)
+    assert np.abs(expected).max() > 0.1
+    np.testing.assert_allclose(found, expected, rtol=1e-11)

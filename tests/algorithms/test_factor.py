@@ -58,3 +58,15 @@ def test_right_hand_sides_of_any_type_are_taken_and_complex_ones_refused():
     assert f.solve(jnp.ones(6, jnp.float64)).dtype == jnp.float64
     with pytest.raises(ValueError, match="b is complex, expected real numbers"):
         f.solve(jnp.ones(6, complex))
+
+
+def test_pivots_that_are_sure_need_no_test_on_the_host(monkeypatch):
+    from jaxdyn.dynamics import _forward
+
+    asked = []
+    monkeypatch.setattr(_forward, "singular_joints", lambda *x: asked.append(x))
+    model = jd.robots.chain(2)
+    jd.factor(model, jnp.zeros(2))
+    assert not asked
+    jd.factor(model, jnp.array([0.0, jnp.nan]))
+    assert asked

@@ -108,3 +108,38 @@ def test_the_friction_speed_is_a_millimetre_or_milliradian_per_second_by_default
     model = sprung("revolute", rng, friction=5.0, stiffness=0.0)
     tau = passive_forces(model, jnp.zeros(1), jnp.array([-1e-3]))
     np.testing.assert_allclose(tau, -5.0 * np.sqrt(0.5), rtol=1e-15)
+
+
+def test_forces_of_the_armature_are_the_rate_of_its_momentum_in_world_axes(rng):
+    a, (q, qd, qdd) = rng.uniform(1, 9, 6), rng.normal(size=(3, 7))
+    model = sprung("free", rng, armature=a, stiffness=0.0)
+    plain, qd, qdd = sprung("free", rng, stiffness=0.0), qd[:6], qdd[:6]
+    q = jd.integrate(model, jnp.asarray(q), jnp.zeros(6))  # a unit quaternion
+
+    def in_world(q, x):  # [force, moment about the world origin] of x in body axes
+        at = jd.forward_kinematics(model, q)
+        force, moment = at.R[0] @ x[:3], at.R[0] @ x[3:]
+        return jnp.concatenate([force, moment + jnp.cross(at.p[0], force)])
+
+    def momentum(t):
+        return in_world(jd.integrate(model, q, t * qd), a * (qd + t * qdd))
+
+    tau, without = (jd.inverse_dynamics(m, q, qd, qdd) for m in (model, plain))
+    rate = jax.jit(jax.jacfwd(momentum))(0.0)
+    np.testing.assert_allclose(in_world(q, tau - without), rate, atol=1e-11)
+
+
+def test_armature_of_a_free_joint_moves_as_a_body_of_its_mass_and_inertia(rng):
+    mass, inertia = 3.0, np.array([4.0, 5.0, 6.0])
+    added = jd.ModelBuilder("added", gravity=(0, 0, 0))
+    geared = jd.ModelBuilder("geared", gravity=(0, 0, 0))
+    geared.add_body(
+        "a", joint="free", inertial=BALL, armature=np.append([mass] * 3, inertia)
+    )
+    whole = jd.Inertial(BALL.mass + mass, BALL.com, BALL.inertia + np.diag(inertia))
+    added.add_body("a", joint="free", inertial=whole)
+    q, qd, tau = rng.normal(size=(3, 7))
+    args = jnp.asarray(q), jnp.asarray(qd[:6]), jnp.asarray(tau[:6])
+    added, geared = added.build(), geared.build()
+    found, expected = (jd.forward_dynamics(m, *args) for m in (geared, added))
+    np.testing.assert_allclose(found, expected, rtol=1e-12)

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import jaxdyn as jd
+from jaxdyn.algorithms import inverse_slopes, newton_euler, passive_forces
 from tests.models import every_joint, moving_base, random_state, with_effects
 
 MODELS = {
@@ -70,3 +71,23 @@ def test_many_columns_are_solved_with_the_matrix_and_without_it(rng, monkeypatch
     jax.clear_caches()
     monkeypatch.setattr(_factor, "DENSE", 0)
     np.testing.assert_allclose(jd.factor(model, q).solve(b), dense, atol=1e-11)
+
+
+def test_a_coupled_law_of_joint_forces_is_in_the_closed_form_too(rng, monkeypatch):
+    from jaxdyn.algorithms import _joint_forces
+
+    def coupled(model, qd):
+        return model.damping * qd + qd[::-1] ** 2
+
+    model = with_effects(jd.robots.chain(3), rng)
+    q, qd, qdd = random_state(model, rng)
+    monkeypatch.setattr(_joint_forces, "dissipative_forces", coupled)
+
+    def forces(qd):  # none of these is compiled by itself, with the other law
+        return newton_euler(model, q, qd, qdd) + passive_forces(model, q, qd)
+
+    def both(qd):
+        return inverse_slopes(model, q, qd, qdd)[1], jax.jacfwd(forces)(qd)
+
+    found, expected = jax.jit(both)(qd)
+    np.testing.assert_allclose(found, expected, atol=2e-14 * np.abs(expected).max())

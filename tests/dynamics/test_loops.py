@@ -387,6 +387,47 @@ def test_light_mechanisms_move_as_heavy_ones_do():
     assert relative_error(found, expected) < 1e-5
 
 
+def near_singular(angle):
+    """A parallelogram whose cranks have nearly turned onto its base, moving."""
+    b = jd.ModelBuilder("parallelogram")
+    for name, parent, x, length in (
+        ("crank", None, 0.0, 0.3),
+        ("coupler", "crank", 0.3, 0.9),
+        ("follower", None, 0.9, 0.3),
+    ):
+        rod = jd.Inertial.rod(length, (0, 0, 0), (length, 0, 0))
+        b.add_body(name, parent, p=(x, 0, 0), inertial=rod)
+    ends = (0.9, 0, 0), "follower", (0.3, 0, 0)
+    model = b.build().with_loop("coupler", *ends, "point", axes=(0, 1))
+    turn = jnp.array([1.0, -1.0, 1.0])
+    return model, angle * turn, turn, jnp.array([0.5, 0.0, 0.2])
+
+
+@pytest.mark.parametrize("method", ["kkt", "recursive"])
+def test_no_digit_is_lost_near_a_singular_posture(method):
+    state = near_singular(1e-6)
+    expected = jd.constrained_dynamics(*state)
+    found = jd.constrained_dynamics(*state, method=method)
+    for ours, theirs in zip(found, expected, strict=True):
+        assert relative_error(ours, theirs) < 1e-14
+
+
+def test_iterations_that_do_not_converge_are_an_error():
+    model, q, qd, tau = near_singular(1e-4)
+
+    @jax.jit
+    @jax.vmap
+    def run(q):
+        method = "sequential_regularization"
+        return jd.constrained_dynamics(model, q, qd, tau, method=method)
+
+    found = run(5000 * q[None])[0][0]  # half a radian from there
+    expected = jd.constrained_dynamics(model, 5000 * q, qd, tau)[0]
+    assert relative_error(found, expected) < 1e-9
+    with pytest.raises(Exception, match="did not reach its tolerance in 10000"):
+        jax.block_until_ready(run(q[None]))
+
+
 @TWO_METHODS
 def test_vmap_is_the_loop_and_float32_stays(method):
     model = jd.from_dict(FOUR_BAR["model"])

@@ -144,3 +144,25 @@ def test_auto_is_a_method(rng):
     state = random_state(model, rng)
     found = jd.forward_dynamics(model, *state, method="auto", chunk=2)
     np.testing.assert_array_equal(found, jd.forward_dynamics(model, *state))
+
+
+def test_masses_that_differ_by_powers_of_ten_need_refinement_and_are_told(rng):
+    base, pieces = jd.robots.chain(12), dict(method="parallel", chunk=1)
+    state = [jnp.asarray(x) for x in rng.normal(size=(3, 12))]
+
+    @jax.jit
+    def found(powers):
+        share = 10**powers
+        bodies = base.mass * share, base.inertia * share[:, None, None]
+        model = eqx.tree_at(lambda m: (m.mass, m.inertia), base, bodies)
+        refined = [
+            jd.forward_dynamics(model, *state, refine=1, **x) for x in ({}, pieces)
+        ]
+        return *refined, jd.checked_dynamics(model, *state, **pieces)
+
+    spread = rng.uniform(-1, 1, 12)
+    expected, refined, told = found(4 * spread)
+    size = np.abs(expected).max()
+    assert np.abs(refined - expected).max() < 1e-13 * size
+    assert told.error > 0.1 * np.abs(told.qdd - expected).max() / size > 1e-13
+    assert found(9 * spread)[2].error > 1e-3
