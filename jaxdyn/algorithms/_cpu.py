@@ -154,11 +154,12 @@ def _trial() -> str:
     args = jax.device_put((x, x[1]), jax.local_devices(backend="cpu")[0])
     try:
         made = jax.jit(lambda *args: one_call(walk, args)).lower(*args).compile()
-        program = made.runtime_executable().serialize()
+        program: Any = made.runtime_executable()
+        text = program.serialize()
         last, rows = jax.device_get(made(*args))
     except Exception as error:  # whatever a release of JAX has changed
         return f"a trial program failed with {type(error).__name__}: {error}"
-    if not re.search(rb"inner[\w.]*_kernel", program):  # the name of its function
+    if not re.search(rb"inner[\w.]*_kernel", text):  # the name of its function
         return "XLA did not compile a trial program into one function"
     c, expected = x[1], []
     for row in x:

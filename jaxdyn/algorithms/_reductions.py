@@ -93,8 +93,8 @@ class Halves:
     def _is_plain(self, jaxpr: Jaxpr) -> bool:
         """Whether there is nothing to rewrite."""
         for eqn in jaxpr.eqns:
-            name = eqn.primitive.name
-            is_large = name in PAIRS and eqn.invars[0].aval.size > self.limit
+            name, args = eqn.primitive.name, [x.aval for x in eqn.invars]
+            is_large = name in PAIRS and args[0].size > self.limit  # type: ignore
             if is_large or name in self.written_out:
                 return False
             if not all(map(self._is_plain, programs(eqn.params))):
