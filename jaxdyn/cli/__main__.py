@@ -1,6 +1,6 @@
 """`python -m jaxdyn.cli` is `jaxdyn`."""
 
-from jaxdyn.cli import main
+from jaxdyn.cli import command
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    raise SystemExit(command())

@@ -3,16 +3,27 @@
 import argparse
 from typing import Any
 
+import jax
 import jax.numpy as jnp
 
 from jaxdyn.algorithms import forward_kinematics, frame_poses, neutral
+from jaxdyn.analysis import check_installation
 from jaxdyn.cli._robots import load, radians
 from jaxdyn.dynamics import gravity_forces, mass_matrix
 from jaxdyn.model import Model
 
 
 def info(arguments: argparse.Namespace) -> int:
-    """Prints the robot, its pose and its loads at rest, and may draw it."""
+    """Prints the robot, its pose and its loads at rest, and may draw it.
+
+    Or prints what `check_installation` finds.
+    """
+    if arguments.check:
+        return _check(arguments)
+    if arguments.robot is None:
+        raise ValueError(
+            "jaxdyn info needs a ROBOT, or --check: jaxdyn info --help lists robots."
+        )
     model = load(arguments.robot)
     q = arguments.q
     if q is None:
@@ -51,3 +62,15 @@ def _print_loads(model: Model, pose: Any) -> None:
         at = model.v_slice(i)
         for tau, m in zip(forces[at].tolist(), inertia[at].tolist(), strict=True):
             print(f"  {joint:<16} {tau + 0.0:12.6f} {m:12.6f}")
+
+
+def _check(arguments: argparse.Namespace) -> int:
+    if arguments.robot is not None:
+        raise ValueError(
+            f"--check is for the installation, not for {arguments.robot!r}: give one "
+            "of the two."
+        )
+    found = check_installation()
+    folder = jax.config.jax_compilation_cache_dir  # type: ignore
+    print(f"{found}\nprograms are kept in {folder or 'no folder'}")
+    return 1 if found.problems else 0

@@ -7,10 +7,12 @@ import os
 import signal
 import sys
 from collections.abc import Sequence
+from importlib.metadata import version
 from pathlib import Path
 
 import jax
 
+from jaxdyn.cli._cache import cache_folder, keep_programs, start_quietly
 from jaxdyn.cli._info import info
 from jaxdyn.cli._interrupt import Ended, ended_by_signals, is_working
 from jaxdyn.cli._reproduce import experiments, listing, reproduce
@@ -32,6 +34,7 @@ _INFO = """\
 examples:
   jaxdyn info puma_560 --degrees --q 0 45 180 0 45 0 -o puma.png
   jaxdyn info my_robot.urdf
+  jaxdyn info --check
 """
 _SIMULATE = """\
 The file says which robot moves, how it starts, what drives it and for how long:
@@ -126,12 +129,19 @@ The live view plays in a browser, until Ctrl-C. It needs viser:
 """
 
 
+def command() -> int:
+    """Run the command line of this process; returns the exit code."""
+    if cache_folder() is not None:
+        start_quietly()
+    return main()
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code.
 
     It is 0, 2 for wrong input with one sentence that says what is wrong, 1 if an
-    experiment failed, and 128 plus the number of the signal that ended it: 130 after
-    Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
+    experiment or a check failed, and 128 plus the number of the signal that ended it:
+    130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
     """
     words = sys.argv[1:] if argv is None else argv
     # argparse takes -1e-3 for an option; with a space before it, for a value
@@ -142,6 +152,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     arguments = parser.parse_args(words)
     jax.config.update("jax_enable_x64", True)
+    if arguments.command is not reproduce:  # which measures compilation
+        keep_programs()
     try:
         with ended_by_signals():
             code = arguments.command(arguments)
@@ -192,9 +204,10 @@ def _parser() -> argparse.ArgumentParser:
         epilog=_TOP,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument("--version", action="version", version=version("jaxdyn"))
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
-    def command(name: str, run: object, text: str, epilog: str):
+    def added(name: str, run: object, text: str, epilog: str):
         made = commands.add_parser(
             name,
             help=text,
@@ -205,16 +218,16 @@ def _parser() -> argparse.ArgumentParser:
         made.set_defaults(command=run)
         return made
 
-    _add_info(command("info", info, "show what a robot is made of, and draw it", _INFO))
+    _add_info(added("info", info, "show what a robot is made of, and draw it", _INFO))
     for name, run, text, epilog in (
         ("simulate", simulate, "run the simulation in a TOML file", _SIMULATE),
         ("excite", _run_excite, "design a motion that tells most of a robot", _EXCITE),
         ("identify", _run_identify, "fit a robot to measured motions", _IDENTIFY),
     ):
-        made = command(name, run, text, epilog)
+        made = added(name, run, text, epilog)
         made.add_argument("config", type=Path, metavar="CONFIG", help="the TOML file")
         _add_results(made, None, "the folder of the results (default: results/NAME)")
-    made = command(
+    made = added(
         "reproduce",
         reproduce,
         "rerun experiments on published claims; without a name, list them",
@@ -230,7 +243,7 @@ def _parser() -> argparse.ArgumentParser:
         help="how many run at a time; those that measure times run alone (%(default)s)",
     )
     _add_results(made, Path("results"), "the folder of all results (default: results)")
-    _add_view(command("view", view, "show a result in motion", _VIEW))
+    _add_view(added("view", view, "show a result in motion", _VIEW))
     return parser
 
 
@@ -238,6 +251,7 @@ def _add_info(made: argparse.ArgumentParser) -> None:
     made.add_argument(
         "robot",
         metavar="ROBOT",
+        nargs="?",
         help="a file: .urdf, .xml or .mjcf (MJCF), .json (dictionary); or a robot that "
         f"comes with jaxdyn: {', '.join(KNOWN)}",
     )
@@ -246,6 +260,11 @@ def _add_info(made: argparse.ArgumentParser) -> None:
         "--degrees", action="store_true", help="angles in --q are in degrees"
     )
     made.add_argument("-o", "--output", type=Path, help="where to save the picture")
+    made.add_argument(
+        "--check",
+        action="store_true",
+        help="show versions and devices, and test what some releases of JAX get wrong",
+    )
 
 
 def _add_results(
