@@ -117,10 +117,9 @@ def _directions(J: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
     short = max(J.shape[1] - len(J), 0)  # rows of zeros, so that Wt is square
     _, s, Wt = np.linalg.svd(np.pad(J / unit, ((0, short), (0, 0))), False)
     told = s > least * s[0]
-    hidden = Wt[~told].T / unit[:, None]
-    return (Wt[told].T / s[told]) / unit[:, None], hidden / np.linalg.norm(
-        hidden, axis=0
-    )
+    # orthonormal: what a value has along them depends on no choice of directions
+    hidden, _ = np.linalg.qr(Wt[~told].T / unit[:, None])
+    return (Wt[told].T / s[told]) / unit[:, None], hidden
 
 
 @eqx.filter_jit
