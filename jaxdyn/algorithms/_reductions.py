@@ -61,7 +61,8 @@ class Halves:
             inner = params["jaxpr" if "jaxpr" in params else "call_jaxpr"]
             return self.run(_closed(inner), *args)
         if name in PAIRS:
-            args = [self._halved(PAIRS[name], args[0], params["axes"])]
+            axes = [int(axis) for axis in params["axes"]]  # some are of NumPy
+            args = [self._halved(PAIRS[name], args[0], axes)]
         new = partial(jax.tree.map, self._rewritten, is_leaf=_is_program)
         out = eqn.primitive.bind(*args, **new(params))
         return out if eqn.primitive.multiple_results else [out]

@@ -45,6 +45,11 @@ def test_reductions_of_any_size_are_those_of_the_function(rows, rng):
         np.testing.assert_allclose(a, b, rtol=1e-12)
 
 
+def test_axes_may_be_numbers_of_numpy():
+    total = kernel(lambda x: lax.reduce_sum(x, (np.int64(0), np.int64(1))))
+    assert jax.jit(total)(jnp.ones((1001, 3))) == 3003
+
+
 def test_none_is_large_enough_for_a_library(rng):
     from jaxdyn.algorithms._cpu import _for_one_call
 
