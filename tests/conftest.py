@@ -4,6 +4,7 @@ import resource
 import sys
 import zlib
 from importlib.metadata import version
+from pathlib import Path
 
 # Compile quickly rather than well: half the time, the same operations. Tests that ask
 # how users' programs behave override this with `compiler_options` (see as_users_do).
@@ -11,6 +12,8 @@ FLAGS = [os.environ.get("XLA_FLAGS", ""), "--xla_backend_optimization_level=0"]
 if tuple(map(int, version("jaxlib").split(".")[:3])) <= (0, 11, 0):
     FLAGS.append("--xla_cpu_use_fusion_emitters=false")  # later ones end at its name
 os.environ["XLA_FLAGS"] = " ".join(FLAGS)
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"  # jaxlib < 0.11 logs what it loads
 
 import jax  # noqa: E402
 import numpy as np  # noqa: E402
@@ -20,6 +23,13 @@ from jaxtyping import config as jaxtyping_config  # noqa: E402
 jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
+
+# Programs are kept for the next run: a warm cache saves half of the time. A cold one is
+# what a fresh machine has, and JAXDYN_TEST_CACHE=off.
+CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+if os.environ.get("JAXDYN_TEST_CACHE") != "off":
+    jax.config.update("jax_compilation_cache_dir", str(CACHE / "jaxdyn-tests"))
+    jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
 
 # tracing makes many objects and few cycles: to look for them seldom saves a seventh
 gc.freeze()
