@@ -5,7 +5,13 @@ BIN := $(VENV)/bin
 BENCH := .venv-bench
 WORKERS ?= 2
 
-.PHONY: run test test-all check bench bench-bars bench-all reproduce clean
+# tests that run with every annotation of jaxdyn checked; in others that costs a sixth
+TYPED := tests/spatial tests/model tests/io tests/test_contract.py
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+# "none" leaves out the tests of pages
+BROWSER ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
+
+.PHONY: run test test-all test-matrix check browser pictures bench bench-bars bench-all reproduce clean
 .DEFAULT_GOAL := run
 
 $(VENV)/.installed-%: pyproject.toml
@@ -30,14 +36,30 @@ check: $(VENV)/.installed-test  ## format, lint, types, layers
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 
-test: check  ## check, then the tests
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
+test: check browser  ## check, then the tests
+	$(PYTEST) --jaxtyping-packages=jaxdyn,beartype.beartype $(TYPED)
+	$(PYTEST) $(addprefix --ignore=,$(TYPED))
+
+browser:  ## a browser for the tests of pages
+	@if test -z "$(BROWSER)"; then \
+	  if test "$$(id -u)" = 0 && command -v apt-get > /dev/null; then \
+	    apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends chromium > /dev/null; \
+	  else \
+	    echo "The tests of pages need chromium or chrome: install one, or leave them out with: make test BROWSER=none"; exit 1; \
+	  fi; \
+	fi
+
+test-matrix:  ## the core of the tests: oldest and newest JAX on every Python of this machine
+	$(PYTHON) .ci/matrix.py oldest newest
 
 reproduce: $(VENV)/.installed-run  ## all experiments, a quarter of an hour: results/index.html
 	$(BIN)/jaxdyn reproduce all --force
 
-test-all: check  ## check, then all tests, also those that repeat others at another size
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -m ""
+test-all: check browser  ## check, then all tests, also those that repeat others at another size
+	$(PYTEST) --jaxtyping-packages=jaxdyn,beartype.beartype -m ""
+
+pictures: $(VENV)/.installed-test browser  ## README's first picture: docs/images/animation.png
+	$(BIN)/python docs/pictures.py
 
 bench: $(BENCH)/.installed  ## jaxdyn beside its peers in five minutes: results/benchmarks
 	$(BENCH)/bin/python -m benchmarks --quick
@@ -49,5 +71,5 @@ bench-all: $(BENCH)/.installed  ## all robots, batches and peers: hours; docs/pe
 	$(BENCH)/bin/python -m benchmarks --publish
 
 clean:
-	rm -rf $(VENV) $(BENCH) results build *.egg-info .pytest_cache .ruff_cache .jax_cache .import_linter_cache
+	rm -rf $(VENV) $(BENCH) .venv-matrix results build *.egg-info .pytest_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

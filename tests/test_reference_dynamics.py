@@ -45,6 +45,25 @@ pytestmark = pytest.mark.reference
 
 def everything(model, q, qd, qdd, tau, f_ext):
     """Each quantity of the reference files, by all methods, with few walks."""
+    found = by_methods(model, q, qd, qdd, tau, f_ext, INVERSE, FORWARD, INERTIA)
+    udu = jd.factor(model, q)
+    found["M", "factor"], found["Minv", "factor"] = udu.matrix(), udu.inverse()
+    C = jd.coriolis_matrix(model, q, qd)
+    found["coriolis", "matrix"] = jnp.matmul(C, qd, precision="highest")
+    found["kinetic_energy", ""] = jd.kinetic_energy(model, q, qd)
+    found["potential_energy", ""] = jd.potential_energy(model, q)
+    found["tau_id", "regressor"] = jd.regressor(model, q, qd, qdd) @ (
+        jd.dynamic_parameters(model)
+    )
+    return found
+
+
+def defaults(*state):
+    """The same by the methods that users get."""
+    return by_methods(*state, ["newton_euler"], ["denoc"], ["composite"])
+
+
+def by_methods(model, q, qd, qdd, tau, f_ext, inverses, forwards, inertias):
     rest, none = jnp.zeros_like(qd), jnp.zeros_like(f_ext)
     runs = {
         "tau_id": (qd, qdd, none),
@@ -66,22 +85,13 @@ def everything(model, q, qd, qdd, tau, f_ext):
 
         return jax.vmap(accelerations)(jnp.stack([none, f_ext]))
 
-    for method in INVERSE:
+    for method in inverses:
         for key, tau_found in zip(runs, inverse(method), strict=True):
             found[key, method] = tau_found
-    for method in FORWARD:
+    for method in forwards:
         found["qdd_fd", method], found["qdd_fd_fext", method] = forward(method)
-    for method in INERTIA:
+    for method in inertias:
         found["M", method] = jd.mass_matrix(model, q, method=method)
-    udu = jd.factor(model, q)
-    found["M", "factor"], found["Minv", "factor"] = udu.matrix(), udu.inverse()
-    C = jd.coriolis_matrix(model, q, qd)
-    found["coriolis", "matrix"] = jnp.matmul(C, qd, precision="highest")
-    found["kinetic_energy", ""] = jd.kinetic_energy(model, q, qd)
-    found["potential_energy", ""] = jd.potential_energy(model, q)
-    found["tau_id", "regressor"] = jd.regressor(model, q, qd, qdd) @ (
-        jd.dynamic_parameters(model)
-    )
     return found
 
 
@@ -101,6 +111,11 @@ def assert_states_agree(case, run):
 @pytest.mark.parametrize("name", BUT_SERIAL)
 def test_all_methods_agree_with_independent_software(name):
     assert_states_agree(CASES[name], jax.jit(everything))
+
+
+@pytest.mark.parametrize("name", sorted(set(CASES) - set(OFTEN)))
+def test_default_methods_agree_with_independent_software(name):
+    assert_states_agree(CASES[name], jax.jit(defaults))
 
 
 @pytest.mark.parametrize("name", ["random_serial_n7"])
