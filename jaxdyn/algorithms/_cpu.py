@@ -51,14 +51,14 @@ def in_chunks(*args: Any, jaxpr: ClosedJaxpr, size: int | None, batched: Any) ->
     if size == 0 or not _fits(jaxpr):
         return as_written(*args, jaxpr=jaxpr, size=size, batched=batched)
     if size is None:
-        return one_call(
-            partial(_for_one_call, jaxpr=jaxpr, size=None, batched=()), args
-        )
+        piece = partial(_for_one_call, jaxpr=jaxpr, size=None, batched=())
+        return one_call(piece, args, jaxpr.out_avals)
     chunks = -(-size // _chunk(jaxpr))
     length = -(-size // chunks)
     piece = partial(_for_one_call, jaxpr=jaxpr, size=length, batched=batched)
+    results = [a.update(shape=(length, *a.shape)) for a in jaxpr.out_avals]
     if chunks == 1:
-        return one_call(piece, args)
+        return one_call(piece, args, results)
     rows = [k for k, b in enumerate(batched) if b]
     missing = chunks * length - size
 
@@ -67,20 +67,19 @@ def in_chunks(*args: Any, jaxpr: ClosedJaxpr, size: int | None, batched: Any) ->
         return x.reshape(chunks, length, *x.shape[1:])
 
     def one(chunk: Any) -> Any:
-        return one_call(piece, filled(args, rows, chunk))
+        return one_call(piece, filled(args, rows, chunk), results)
 
     out = lax.map(one, [split(args[k]) for k in rows])
     return [x.reshape(-1, *x.shape[2:])[:size] for x in out]
 
 
-def one_call(function: Callable, args: Sequence) -> Any:
-    """A call that XLA compiles into one function.
+def one_call(function: Callable, args: Sequence, results: Sequence) -> Any:
+    """A call that XLA compiles into one function, whose `results` have given shapes.
 
     XLA cannot do so if an argument turns out not to be needed: one number of each is
     added up and comes back behind a result. Nor can it if there is only one result, as
     it may want to compute that by several threads: the sum comes back by itself too.
     """
-    results = jax.eval_shape(function, *args)
     floats = [k for k, x in enumerate(results) if jnp.issubdtype(x.dtype, jnp.floating)]
     place = min(floats, key=lambda k: results[k].size)
     last = results[place]
@@ -153,9 +152,10 @@ def _trial() -> str:
     x = np.linspace(-1, 1, 24, dtype=np.float32).reshape(4, 6)
     args = jax.device_put((x, x[1]), jax.local_devices(backend="cpu")[0])
     try:
-        made = jax.jit(lambda *args: one_call(walk, args)).lower(*args).compile()
-        program: Any = made.runtime_executable()
-        text = program.serialize()
+        results = args[1], args[0]  # have the same shapes
+        program = jax.jit(lambda *args: one_call(walk, args, results))
+        made = program.lower(*args).compile()
+        text = made.runtime_executable().serialize()  # type: ignore
         last, rows = jax.device_get(made(*args))
     except Exception as error:  # whatever a release of JAX has changed
         return f"a trial program failed with {type(error).__name__}: {error}"

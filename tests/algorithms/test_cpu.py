@@ -31,15 +31,15 @@ def broken_tag():
 
 
 def broken_values():
-    def one_call(function, args):
-        return [x + 1 for x in one(function, args)]
+    def one_call(*given):
+        return [x + 1 for x in one(*given)]
 
     one = _cpu.one_call
     return dict(one_call=one_call)
 
 
 def broken_names():
-    def one_call(function, args):
+    def one_call(*given):
         raise AttributeError("no such name")
 
     return dict(one_call=one_call)
