@@ -84,7 +84,7 @@ def test_a_worker_checks_and_times_jaxdyn(small_robot, tmp_path):
 
 
 def test_a_missing_library_is_reported(tmp_path):
-    who = Contestant("no_such_library", "float64")
+    who = Contestant("no_such_library", "float64", "both")
     settings = Settings(tmp_path, [who])
     settings.say = lambda text: None
     records = run([Case("chain2", "mass_matrix", 4)], settings, lambda records: None)

@@ -147,6 +147,7 @@ ELSEWHERE = {  # not a function of a state: tested where they are built
     "to_log_cholesky",  # only for bodies with a positive definite pseudo-inertia
     "parameter_names",
     "batched",
+    "check_installation",
     "checked_dynamics",  # tests/dynamics/test_refine.py
     "inverse_kinematics",
     "joint_limit_event",
