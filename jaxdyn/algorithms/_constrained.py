@@ -132,13 +132,13 @@ def _close(x: Subtree, slot: Any) -> Any:
         return is_row if y.ndim == 1 else is_row[None]
 
     def of_row(y: Any) -> Any:
-        return jax.tree.map(lambda y: jnp.where(chosen(y), y, 0).sum(axis=-1), y)
+        return jax.tree.map(lambda y: jnp.where(chosen(y), y, 0).sum(axis=-1), y)  # type: ignore
 
     def others(y: Any) -> Any:
         return jax.tree.map(lambda y: jnp.where(chosen(y), 0, y), y)
 
     K_k, g_k, L_k, d_k = of_row(x.K), of_row(x.g), of_row(x.L), of_row(x.d)
-    pivot = of_row(L_k)
+    pivot: Array = of_row(L_k)
     is_free = pivot > DEPENDENT * jnp.finfo(pivot.dtype).eps * d_k
     inverse = jnp.where(is_free, 1 / jnp.where(is_free, pivot, 1), 0)
     L_k = others(L_k)

@@ -17,7 +17,7 @@ import jaxlib.version
 import numpy as np
 from jax import lax
 from jax.experimental.xla_metadata import set_xla_metadata
-from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun
+from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun  # type: ignore
 
 from jaxdyn.algorithms._linear import apply
 from jaxdyn.algorithms._reductions import LIMIT, Halves, programs
@@ -46,7 +46,7 @@ def _for_all(function: Callable, args: Any, size: int | None, batched: Any) -> A
     return jax.vmap(lambda args: function(*args), (axes,), axis_size=size)(list(args))
 
 
-def in_chunks(*args: Any, jaxpr: ClosedJaxpr, size: int | None, batched: Any) -> Any:
+def in_chunks(*args: Any, jaxpr: Any, size: int | None, batched: Any) -> Any:
     """One tagged call for one state; a loop over chunks of states for a batch."""
     if size == 0 or not _fits(jaxpr):
         return as_written(*args, jaxpr=jaxpr, size=size, batched=batched)
@@ -102,7 +102,7 @@ def one_call(function: Callable, args: Sequence, results: Sequence) -> Any:
     return out
 
 
-def _chunk(jaxpr: ClosedJaxpr) -> int:
+def _chunk(jaxpr: Any) -> int:
     """How many states at a time: enough for SIMD, few enough to stay in cache.
 
     Measured for chains of 7 to 1000 joints: 64 is best for less than some twenty
@@ -112,7 +112,7 @@ def _chunk(jaxpr: ClosedJaxpr) -> int:
     return 64 if numbers < 2000 else 32 if numbers < 20_000 else 16
 
 
-def _fits(jaxpr: ClosedJaxpr) -> bool:
+def _fits(jaxpr: Any) -> bool:
     """Whether XLA can compile all operations into one function."""
     floats = any(jnp.issubdtype(a.dtype, jnp.floating) for a in jaxpr.out_avals)
     return floats and _names(jaxpr.jaxpr) <= OPERATIONS and not fast_path()

@@ -21,7 +21,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun
+from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun  # type: ignore
 from jax.extend.mlir import ir
 from jax.interpreters import ad, batching, mlir
 from jax.interpreters import partial_eval as pe
@@ -73,7 +73,7 @@ def _bind(function: Callable, args: Sequence, size: int | None, batched: Any) ->
     return jax.tree.unflatten(jax.tree.structure(shape), out)
 
 
-def _avals(*_: Any, jaxpr: ClosedJaxpr, size: int | None, batched: Any) -> Any:
+def _avals(*_: Any, jaxpr: Any, size: int | None, batched: Any) -> Any:
     if size is None:
         return jaxpr.out_avals
     return [a.update(shape=(size, *a.shape)) for a in jaxpr.out_avals]
@@ -202,13 +202,14 @@ def _lower_on_cpu(
     )
 
 
-def _constant(x: ir.Value) -> np.ndarray | None:
+def _constant(x: Any) -> np.ndarray | None:
     """The array, if the program holds its numbers."""
     operation = getattr(x.owner, "operation", None)  # a block has none
     if operation is None or operation.name != "stablehlo.constant":
         return None
     value = operation.attributes["value"]
-    is_float = isinstance(value, ir.DenseFPElementsAttr)  # no others in a model
+    # a model has no others
+    is_float = isinstance(value, ir.DenseFPElementsAttr)  # type: ignore
     return np.array(value) if is_float else None
 
 
@@ -238,4 +239,4 @@ ad.primitive_jvps[kernel_p] = _jvp
 ad.primitive_transposes[kernel_p] = _transpose
 batching.primitive_batchers[kernel_p] = _batch
 mlir.register_lowering(kernel_p, _lower_plain)
-mlir.register_lowering(kernel_p, _lower_on_cpu, platform="cpu", cacheable=False)
+mlir.register_lowering(kernel_p, _lower_on_cpu, platform="cpu", cacheable=False)  # type: ignore

@@ -63,7 +63,8 @@ def links(model: Model, q: Float[Array, " nq"]) -> Link:
     first = steps.first[:, None]
     R, p = take((_orthogonal(model.R), model.p), steps.body)
     C0 = product(Q0, jnp.where(first[:, None], R, one))
-    b = product(Q0, jnp.where(first, p, 0)[..., None])[..., 0]
+    offset: Any = jnp.where(first, p, 0)
+    b = product(Q0, offset[..., None])[..., 0]
     C = product(C0, Q)
 
     turned, free = topology.quaternion_steps, topology.free_steps
@@ -178,7 +179,8 @@ def screw(model: Model) -> tuple[Float[Array, " steps"], Float[Array, " steps"]]
     steps = model.topology.steps
     turn = jnp.asarray(steps.turn, model.dtype)
     slide = jnp.asarray(steps.slide, model.dtype)
-    return turn, jnp.where(steps.pitched, take(model.pitch, steps.body), slide)
+    pitch: Array = take(model.pitch, steps.body)
+    return turn, jnp.where(steps.pitched, pitch, slide)
 
 
 def _orthogonal(R: Float[Array, "n 3 3"]) -> Float[Array, "n 3 3"]:
@@ -189,7 +191,7 @@ def _orthogonal(R: Float[Array, "n 3 3"]) -> Float[Array, "n 3 3"]:
     """
     if R.dtype != jnp.float32:
         return R
-    excess = product(R, product(R.swapaxes(-1, -2), R)) - R
+    excess: Array = product(R, product(R.swapaxes(-1, -2), R)) - R
     is_rounding = jnp.abs(excess).max(axis=(-1, -2), keepdims=True) < 1e-6
     return R - jax.lax.stop_gradient(jnp.where(is_rounding, 0.5 * excess, 0))
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import jax
 from jax import lax
-from jax.extend.core import ClosedJaxpr, Jaxpr
+from jax.extend.core import ClosedJaxpr, Jaxpr  # type: ignore
 
 LIMIT = 2048  # XLA's own is 4096
 PAIRS: dict[str, Callable] = {
@@ -86,7 +86,7 @@ class Halves:
         """A program of the same kind, or what is none as it is."""
         if not _is_program(program) or self._is_plain(_closed(program).jaxpr):
             return program
-        inner = _closed(program)
+        inner: Any = _closed(program)
         specs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in inner.in_avals]
         made = jax.make_jaxpr(partial(self.run, inner))(*specs)
         return made if isinstance(program, ClosedJaxpr) else made.jaxpr

@@ -251,7 +251,7 @@ def cutoff(matrix: Any) -> float:
     return 10 * max(matrix.shape) * float(jnp.finfo(matrix.dtype).eps)
 
 
-def _inverted(values: Any, share: float) -> Any:
+def _inverted(values: Array, share: float) -> Any:
     """1 / values, but zero for those below a share of the largest."""
     is_large = jnp.abs(values) > share * jnp.abs(values).max(initial=0)
     return jnp.where(is_large, 1 / jnp.where(is_large, values, 1), 0)

@@ -7,7 +7,7 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal
+from jax.extend.core import ClosedJaxpr, Jaxpr, Literal  # type: ignore
 
 from jaxdyn.algorithms import WRITTEN_OUT
 from jaxdyn.analysis._arrays import INDEXED, MOVES, evaluate

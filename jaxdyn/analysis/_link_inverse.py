@@ -134,7 +134,8 @@ def _plus_z(v: Vec3, s: Scalar) -> Vec3:
 def _centers(links: LinkFrames) -> tuple[Vec3, Vec3, Sym3]:
     """rho and delta, to and from the centres of mass, and the inertias about them."""
     link = links.at(jnp.zeros_like(links.a))
-    has_mass = link.m != 0
-    rho = link.h * jnp.where(has_mass, 1 / jnp.where(has_mass, link.m, 1), 0)
+    m: Array = link.m
+    has_mass = m != 0
+    rho = link.h * jnp.where(has_mass, 1 / jnp.where(has_mass, m, 1), 0)
     to_next = jnp.concatenate([links.s[1:], jnp.zeros_like(links.s[:1])])
-    return rho, Vec3.of(to_next) - rho, link.inertia - skew_square(rho, link.m)
+    return rho, Vec3.of(to_next) - rho, link.inertia - skew_square(rho, m)

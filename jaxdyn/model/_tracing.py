@@ -5,7 +5,7 @@ from typing import Any
 from jax.core import Tracer, eval_context
 
 try:
-    from jax.extend.core import get_opaque_trace_state
+    from jax.extend.core import get_opaque_trace_state  # type: ignore
 except ImportError:  # before JAX 0.10
     from jax.core import get_opaque_trace_state  # type: ignore
 

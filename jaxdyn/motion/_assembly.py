@@ -121,7 +121,7 @@ def _solve(
         d, steps = _step_to(*fixed, free, limits, max_steps)
     else:
         d, steps = jnp.zeros(model.nv, q_guess.dtype), jnp.asarray(0)
-    q = integrate(model, jnp.where(still_q, q_guess, fixed[1]), d)
+    q: Any = integrate(model, jnp.where(still_q, q_guess, fixed[1]), d)
     if limits:
         q = jnp.where(still_q, q, within(model, q))
     if free.size and model.loops:
@@ -197,7 +197,7 @@ def _openings(model: Model, q: Any) -> tuple[Any, Any, Any]:
     is_z, is_all = (holds[:, ROWS.index(row)] for row in ("rx", "rz"))
     weight = np.sqrt(np.where(is_all, 0.5, 1.0))[:, None, None]
     held = np.stack([is_all, is_all, is_z], axis=-1)[:, None, :]
-    axes = jnp.where(held, (A - B) * jnp.asarray(weight, q.dtype), 0)
+    axes: Any = jnp.where(held, (A - B) * jnp.asarray(weight, q.dtype), 0)
     product = (A[:, :, 2] * B[:, :, 0]).sum(axis=-1)
     crossed = jnp.where(holds[:, ROWS.index("cross")], product, 0)
     return linear, axes.reshape(-1, 9), crossed

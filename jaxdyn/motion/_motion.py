@@ -78,7 +78,8 @@ def resting(
 ) -> JointMotion:
     """A motion from 0 to `duration` that rests at its ends before and after."""
     early, late = t < 0, t > duration
-    motion = inside(jnp.where(early, 0, jnp.where(late, duration, t)))
+    ended: Any = jnp.where(late, duration, t)
+    motion = inside(jnp.where(early, 0, ended))
 
     def moving(rate: Any) -> Any:
         return jnp.where(early | late, 0, rate)

@@ -99,8 +99,8 @@ def cos_sin(angle: Scalar) -> tuple[Scalar, Scalar]:
     k = jnp.round(angle * (2 / np.pi))
     coarse, middle, fine = _quarter_turn(dtype)
     near = (angle - k * coarse) - k * middle
-    r = near - k * fine
-    rest = (near - r) - k * fine  # what r is rounded by
+    r: Any = near - k * fine
+    rest: Any = (near - r) - k * fine  # what r is rounded by
     lost = jnp.abs(r) > 1
     r, rest = jnp.where(lost, 0, r), jnp.where(lost, 0, rest)
     z = r * r
@@ -150,7 +150,7 @@ def frame_along(u: Vec3) -> Mat3:
 
 def exp(d: Vec3) -> Quaternion:
     """The unit quaternion of the rotation by the vector `d` (axis times angle)."""
-    x = dot(d, d)
+    x: Array = dot(d, d)
     small = x < 1e-2
     angle = jnp.sqrt(jnp.where(small, 1, x))
     series = _horner(x, (1 / 2, -1 / 48, 1 / 3840, -1 / 645120, 1 / 185794560))
@@ -165,8 +165,9 @@ def exp(d: Vec3) -> Quaternion:
 def log(a: Quaternion) -> Vec3:
     """The rotation vector of a unit quaternion, of length at most pi."""
     sign = jnp.where(a.w < 0, -1, 1).astype(a.w.dtype)
-    v, w = a.v * sign, a.w * sign
-    x = dot(v, v)
+    v = a.v * sign
+    w: Array = a.w * sign
+    x: Array = dot(v, v)
     small = x < 1e-3
     t = jnp.where(small, x, 0) / jnp.where(small, w * w, 1)
     series = _horner(t, (2.0, -2 / 3, 2 / 5, -2 / 7, 2 / 9, -2 / 11)) / jnp.where(

@@ -139,7 +139,7 @@ def _scale(plan: Plan, shape: Shape, samples: int) -> tuple[Shape, Any]:
 
     def refine(between: Any, _: None) -> Any:
         low, wide = between
-        tried = low + wide * jnp.arange(0, 1, 1 / _SIZES)
+        tried: Array = low + wide * jnp.arange(0, 1, 1 / _SIZES)
         kept = jax.lax.map(keeps, tried)
         return (jnp.where(kept, tried, 0).max(), wide / _SIZES), kept.any()
 

@@ -197,8 +197,8 @@ def _judged(s: _Search, value: Any, norm: Any, tolerances: Any) -> _Search:
     is_lower = (s.mark - lowest > tolerances[1] * jnp.abs(lowest)) | (
         jnp.isinf(s.mark) & is_finite
     )
-    since = jnp.where(is_lower, 0, s.since + 1)
-    misses = jnp.where(is_finite, 0, s.misses + 1)
+    since: Any = jnp.where(is_lower, 0, s.since + 1)
+    misses: Any = jnp.where(is_finite, 0, s.misses + 1)
     status = jnp.where((since >= PATIENCE) & is_finite, STALLED, GOES_ON)
     status = jnp.where(norm <= tolerances[0] * first, FLAT, status)
     # a line search comes back from a cost that is not finite, unknowns do not

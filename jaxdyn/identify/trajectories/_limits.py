@@ -43,7 +43,7 @@ class Forces(eqx.Module):
         return jnp.isfinite(self.limit)[None]
 
     @property
-    def _inverse(self) -> Any:
+    def _inverse(self) -> Array:
         """The inverse of limits that are neither infinite nor zero; otherwise zero."""
         has_room = (self.limit > 0) & jnp.isfinite(self.limit)
         return jnp.where(has_room, 1 / jnp.where(has_room, self.limit, 1), 0)[None]

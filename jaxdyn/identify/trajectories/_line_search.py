@@ -109,8 +109,8 @@ def _narrowed(s: LineSearchState, f: Any, falls: Any) -> LineSearchState:
     rise = f - s.f - s.slope * s.t
     is_convex = jnp.isfinite(rise) & (rise > 0)
     least = -s.slope * s.t**2 / (2 * jnp.where(is_convex, rise, 1))
-    width = jnp.where(jnp.isfinite(high), high - low, 0)
-    middle = jnp.clip(
+    width: Any = jnp.where(jnp.isfinite(high), high - low, 0)
+    middle: Any = jnp.clip(
         jnp.where(is_convex, least, low), low + 0.01 * width, low + width / 2
     )
     middle = jnp.where(falls, low + width / 2, middle)
