@@ -147,7 +147,7 @@ def parts(arm: jd.Model) -> None:
         series = jax.vmap(_kernel.kernel(cos_sin))
         library = jax.vmap(_kernel.kernel(lambda x: (jnp.cos(x), jnp.sin(x))))
         runs = {"series": compiled(series, x), "C library": compiled(library, x)}
-        report(f"cosine and sine, {dtype.__name__}", runs)
+        report(f"cosine and sine, {x.dtype}", runs)
 
     def differentiated(*state: Any) -> Any:
         def forward(*state: Any) -> Any:

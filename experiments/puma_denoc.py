@@ -173,6 +173,7 @@ def text(found: Results) -> str:
     last = max(np.nanmin(leaving(r, config.threshold)) for r in found.runs)
     A = g.A[:, g.A.shape[-1] // 2 :]
     cyclic = [j + 1 for j in range(6) if np.abs(A[:, :, j]).max() < 1e-9]
+    fastest = np.real(np.linalg.eigvals(g.A)).max()
     miss, more = (
         np.abs(misses(found, probe)) for probe in (config.probe, config.earlier_probe)
     )
@@ -183,7 +184,7 @@ with those of independent software to {found.torque_error:.0e} of the largest.
 Under these torques the motion is unstable: a small deviation grows by {g.at(5):.0f} up
 to 5 s, {g.at(5.5):.0e} up to 5.5 s, {g.at(6):.0e} up to 6 s and {g.at(10):.0e} up to
 10 s; without gravity by {found.growth_free.largest.max():.0e} at most. Eigenvalues of
-the dynamics at one instant reach +{np.linalg.eigvals(g.A).real.max():.0f} 1/s. (They
+the dynamics at one instant reach +{fastest:.0f} 1/s. (They
 are zero for the angles of joints {" and ".join(map(str, cyclic))}, on which nothing
 depends; that gives no exponential growth.) An error as large as the tolerance
 {config.tolerance:g} is to grow to {config.threshold:g} rad within {when:.2f} s.
