@@ -1,3 +1,5 @@
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -5,23 +7,20 @@ import pytest
 
 import jaxdyn as jd
 from jaxdyn.algorithms import inverse_gradient
-from tests.models import every_joint, moving_base, random_state, with_effects
+from tests.models import every_joint, fork, moving_base, random_state, with_effects
 
 MODELS = {
     "chain": lambda: jd.robots.chain(5),
-    "every joint": lambda: every_joint(3),
+    "every joint": lambda: every_joint(3, branched=False),
+    "fork": fork,
     "tree": lambda: jd.robots.random_tree(
         2, 8, joints=("revolute", "free", "spherical")
     ),
 }
+OFTEN = {("every joint", True), ("chain", False), ("fork", False)}
 CASES = [
-    ("chain", True),
-    ("every joint", True),
-    ("chain", False),
-    # alone this is also in reverse mode of forward dynamics
-    pytest.param("every joint", False, marks=pytest.mark.slow),
-    # every joint stands on a tree too
-    *(pytest.param("tree", x, marks=pytest.mark.slow) for x in (True, False)),
+    pytest.param(*case, marks=[] if case in OFTEN else [pytest.mark.slow])
+    for case in itertools.product(MODELS, (True, False))
 ]
 
 
