@@ -7,17 +7,16 @@ import pytest
 
 import jaxdyn as jd
 from jaxdyn.algorithms import inverse_gradient
-from tests.models import every_joint, fork, moving_base, random_state, with_effects
+from tests.models import every_joint, moving_base, random_state, with_effects
 
 MODELS = {
     "chain": lambda: jd.robots.chain(5),
-    "every joint": lambda: every_joint(3, branched=False),
-    "fork": fork,
+    "every joint": lambda: every_joint(3),
     "tree": lambda: jd.robots.random_tree(
         2, 8, joints=("revolute", "free", "spherical")
     ),
 }
-OFTEN = {("every joint", True), ("chain", False), ("fork", False)}
+OFTEN = {("every joint", True), ("chain", False)}  # every joint, on a tree
 CASES = [
     pytest.param(*case, marks=[] if case in OFTEN else [pytest.mark.slow])
     for case in itertools.product(MODELS, (True, False))
