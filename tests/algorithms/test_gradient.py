@@ -1,3 +1,5 @@
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -14,14 +16,10 @@ MODELS = {
         2, 8, joints=("revolute", "free", "spherical")
     ),
 }
+OFTEN = {("every joint", True), ("chain", False)}  # every joint, on a tree
 CASES = [
-    ("chain", True),
-    ("every joint", True),
-    ("chain", False),
-    # alone this is also in reverse mode of forward dynamics
-    pytest.param("every joint", False, marks=pytest.mark.slow),
-    # every joint stands on a tree too
-    *(pytest.param("tree", x, marks=pytest.mark.slow) for x in (True, False)),
+    pytest.param(*case, marks=[] if case in OFTEN else [pytest.mark.slow])
+    for case in itertools.product(MODELS, (True, False))
 ]
 
 

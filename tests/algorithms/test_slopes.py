@@ -1,29 +1,37 @@
+import itertools
+
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+from jax.flatten_util import ravel_pytree
 
 import jaxdyn as jd
 from jaxdyn.algorithms import inverse_slopes, newton_euler, passive_forces
 from tests.models import every_joint, moving_base, random_state, with_effects
 
 MODELS = {
-    "chain": lambda: jd.robots.chain(5),
     "every joint": lambda: every_joint(3),
+    "chain": lambda: jd.robots.chain(5),
+    "pair": lambda: jd.robots.random_tree(
+        3, 2, joints=("spherical", "helical"), branching=0.0
+    ),
     "tree": lambda: jd.robots.random_tree(
         2, 8, joints=("revolute", "free", "spherical")
     ),
 }
-# every joint stands on a tree too
-OFTEN = [*MODELS][:2]
-OTHERS = [pytest.param(k, marks=pytest.mark.slow) for k in MODELS if k not in OFTEN]
+OFTEN = {("every joint", True), ("chain", False)}  # every joint, on a tree
 CASES = [
-    *((name, True) for name in OFTEN),
-    ("chain", False),
-    # alone this is also in linearize, below
-    pytest.param("every joint", False, marks=pytest.mark.slow),
-    *(pytest.param("tree", x, marks=pytest.mark.slow) for x in (True, False)),
+    pytest.param(*case, marks=[] if case in OFTEN else [pytest.mark.slow])
+    for case in itertools.product(MODELS, (True, False))
 ]
+
+
+def jacobian(f, x):
+    """The derivative of f by all entries of x, from one program for one direction."""
+    x, rebuilt = ravel_pytree(x)
+    push = jax.jit(lambda d: jax.jvp(lambda x: f(*rebuilt(x)), (x,), (d,))[1])
+    return jnp.stack([push(d) for d in jnp.eye(x.size)], axis=1)
 
 
 @pytest.mark.parametrize("name, is_driven", CASES)
@@ -40,14 +48,21 @@ def test_derivatives_in_closed_form_are_those_of_inverse_dynamics(name, is_drive
         return jd.inverse_dynamics(model, moved, qd, qdd, **options)
 
     state = jnp.zeros(model.nv), qd, qdd
-    expected = jax.jit(jax.jacfwd(forces, (0, 1, 2)))(*state)
+    expected = jnp.split(jacobian(forces, state), 3, axis=1)
     result = jd.inverse_dynamics_derivatives(model, q, qd, qdd, **options)
     for ours, theirs in zip(result, expected, strict=True):
         scale = np.abs(theirs).max()
         np.testing.assert_allclose(ours, theirs, atol=2e-14 * scale)
 
 
-@pytest.mark.parametrize("name", OFTEN + OTHERS)
+# the closed form, which it solves with, is tested for every joint above
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name == "pair" else [pytest.mark.slow])
+        for name in MODELS
+    ],
+)
 def test_linearize_is_the_jacobian_of_forward_dynamics(name, rng):
     model = with_effects(MODELS[name](), rng)
     q, qd, tau = random_state(model, rng)
@@ -56,7 +71,7 @@ def test_linearize_is_the_jacobian_of_forward_dynamics(name, rng):
         return jd.forward_dynamics(model, jd.integrate(model, q, d), qd, tau)
 
     state = jnp.zeros(model.nv), qd, tau
-    expected = jnp.concatenate(jax.jit(jax.jacfwd(accelerations, (0, 1, 2)))(*state), 1)
+    expected = jacobian(accelerations, state)
     A, B = jd.linearize(model, q, qd, tau)
     result = jnp.concatenate([A[model.nv :], B[model.nv :]], 1)
     np.testing.assert_allclose(result, expected, atol=1e-12 * np.abs(expected).max())
@@ -67,10 +82,11 @@ def test_many_columns_are_solved_with_the_matrix_and_without_it(rng, monkeypatch
 
     model = jd.robots.random_tree(3, 9)
     q, b = random_state(model, rng)[0], jnp.asarray(rng.normal(size=(model.nv, 4)))
-    dense = jd.factor(model, q).solve(b)
+    factor = jd.factor(model, q)
+    dense = factor.solve(b)
     jax.clear_caches()
     monkeypatch.setattr(_factor, "DENSE", 0)
-    np.testing.assert_allclose(jd.factor(model, q).solve(b), dense, atol=1e-11)
+    np.testing.assert_allclose(factor.solve(b), dense, atol=1e-11)
 
 
 def test_a_coupled_law_of_joint_forces_is_in_the_closed_form_too(rng, monkeypatch):
