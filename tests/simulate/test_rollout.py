@@ -97,9 +97,9 @@ def test_gradients_of_all_integrators_are_differences(rng):
 
 
 def test_its_gradient_is_that_of_the_loop(rng):
-    model = jd.robots.chain(2)
+    model = jd.robots.puma_560()
     q, qd, _ = random_state(model, rng)
-    taus = jnp.asarray(rng.normal(size=(3, 2)))
+    taus = jnp.asarray(rng.normal(size=(3, 6)))
 
     def loss(run, model, q, qd, taus, dt):
         return (run(model, q, qd, taus, dt)[0][-1] ** 2).sum()
