@@ -1,4 +1,4 @@
-from functools import partial
+from functools import cache, partial
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +20,9 @@ def stepped(model, q, qd, taus, dt):
     return jnp.stack(qs), jnp.stack(qds)
 
 
-@pytest.mark.parametrize("make", [jd.robots.puma_560, lambda: every_joint(1)])
+@pytest.mark.parametrize(
+    "make", [jd.robots.puma_560, lambda: every_joint(1, branched=False)]
+)
 def test_a_rollout_is_a_loop_of_semi_implicit_steps(make, rng):
     model = make()
     q, qd, _ = random_state(model, rng)
@@ -54,9 +56,9 @@ def test_half_the_step_is_a_fraction_of_the_error_by_the_order(integrator, rng):
 
 
 def test_the_energy_of_midpoint_steps_wavers_and_does_not_drift():
-    model = jd.robots.gripper()
-    q = jnp.array([-1.0, 0.3, 0.2, 0.1])
-    taus = jnp.zeros((20_000, 4))
+    model = jd.robots.chain(2)
+    q = jnp.array([-1.0, 0.3])
+    taus = jnp.zeros((20_000, 2))
     qs, qds = jd.rollout(model, q, 0 * q, taus, 2e-3, integrator="implicit_midpoint")
     kinetic = jax.vmap(jd.kinetic_energy, (None, 0, 0))(model, qs, qds)
     energy = kinetic + jax.vmap(jd.potential_energy, (None, 0))(model, qs)
@@ -110,7 +112,8 @@ def test_its_gradient_is_that_of_the_loop(rng):
 
 
 def test_quaternions_stay_of_unit_length_and_float32_float32(rng):
-    model = every_joint(1).astype(jnp.float32)
+    model = jd.robots.random_tree(0, 2, joints=("free", "spherical"))
+    model = model.astype(jnp.float32)
     q, qd, _ = (x.astype(jnp.float32) for x in random_state(model, rng))
     taus = jnp.zeros((20, model.nv), jnp.float32)
     qs, qds = jd.rollout(model, q, qd, taus, 1e-2)
@@ -154,9 +157,9 @@ def test_some_of_the_states_are_those_of_all(integrator, rng):
 
 
 def test_so_is_their_gradient(rng):
-    model = jd.robots.chain(2)
+    model = jd.robots.chain(1)
     q, qd, _ = random_state(model, rng)
-    taus, weights = (jnp.asarray(rng.normal(size=(n, 2))) for n in (6, 3))
+    taus, weights = (jnp.asarray(rng.normal(size=(n, 1))) for n in (6, 3))
 
     def loss(model, q, qd, taus, dt, every):
         qs, qds = jd.rollout(model, q, qd, taus, dt, every=every)
@@ -173,6 +176,7 @@ def test_the_memory_of_its_gradient_grows_by_a_few_numbers_a_step():
     model = jd.robots.chain(2)
     q = jnp.ones(2)
 
+    @cache
     def size(steps, every=1):
         def total(q, qd, taus):
             return (jd.rollout(model, q, qd, taus, 1e-3, every=every)[0][-1] ** 2).sum()
