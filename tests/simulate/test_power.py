@@ -4,11 +4,11 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxdyn as jd
-from tests.models import random_state
+from tests.models import every_joint, random_state
 
 
 def test_power_in_less_power_lost_is_the_rate_of_energy(rng):
-    model = jd.robots.random_tree(0, 2, joints=("spherical", "helical"))
+    model = every_joint(1, branched=False)
     model = eqx.tree_at(lambda m: m.damping, model, replace_fn=lambda x: x + 0.1)
     q, qd, tau = random_state(model, rng)
     ts = jnp.linspace(0.0, 0.1, 41)

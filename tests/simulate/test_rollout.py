@@ -157,9 +157,9 @@ def test_some_of_the_states_are_those_of_all(integrator, rng):
 
 
 def test_so_is_their_gradient(rng):
-    model = jd.robots.chain(1)
+    model = jd.robots.chain(2)
     q, qd, _ = random_state(model, rng)
-    taus, weights = (jnp.asarray(rng.normal(size=(n, 1))) for n in (6, 3))
+    taus, weights = (jnp.asarray(rng.normal(size=(n, 2))) for n in (6, 3))
 
     def loss(model, q, qd, taus, dt, every):
         qs, qds = jd.rollout(model, q, qd, taus, dt, every=every)
