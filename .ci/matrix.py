@@ -45,7 +45,7 @@ def oldest(is_first: bool) -> list[str]:
     project = tomllib.loads((TOP / "pyproject.toml").read_text())["project"]
     needs = project["dependencies"] + project["optional-dependencies"]["view"]
     pins = [need.split(",")[0].replace(">=", "==") for need in needs]
-    return [pin for pin in pins if is_first or pin.startswith("jax")]
+    return [pin for pin in pins if is_first or pin.startswith(("jax==", "jaxlib=="))]
 
 
 def environment(python: str, name: str, pins: list[str]) -> Path:
