@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 BENCH := .venv-bench
 WORKERS ?= 2
 
-# tests that run with every annotation of jaxdyn checked; in others that costs a sixth
+# tests that run with every annotation of jaxdyn checked: they reach every public function
 TYPED := tests/spatial tests/model tests/io tests/test_contract.py
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 # "none" leaves out the tests of pages

@@ -24,7 +24,7 @@ jax.config.update("jax_enable_x64", True)
 jax.config.update("jax_numpy_rank_promotion", "raise")
 jax.config.update("jax_numpy_dtype_promotion", "strict")
 
-# Programs are kept for the next run: a warm cache saves half of the time. A cold one is
+# Programs are kept for the next run, which then compiles only new ones. A cold cache is
 # what a fresh machine has, and JAXDYN_TEST_CACHE=off.
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
 if os.environ.get("JAXDYN_TEST_CACHE") != "off":
