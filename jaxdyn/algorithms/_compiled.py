@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 import jax
 
+from jaxdyn.algorithms._cpu import in_kernel
 from jaxdyn.algorithms._kernel import kernel
 from jaxdyn.model import is_eager, is_staged
 
@@ -15,10 +16,10 @@ F = TypeVar("F", bound=Callable[..., Any])
 _EARLY: Any = jax.Inline.JAX_EARLY if hasattr(jax, "Inline") else True  # type: ignore
 
 
-def compiled(*static: str) -> Callable[[F], F]:
+def compiled(*static: str, flat: bool = True) -> Callable[[F], F]:
     """Compile a function once for each topology, shape and choice of `static` names.
 
-    As `alone`; inside other traced code it is one `kernel`.
+    As `alone`; inside other traced code it is one `kernel`, which may be `flat`.
     """
 
     def decorate(function: F) -> F:
@@ -29,7 +30,7 @@ def compiled(*static: str) -> Callable[[F], F]:
             given = signature.bind(*args, **options).arguments
             chosen = {k: v for k, v in given.items() if k in static}
             arrays = {k: v for k, v in given.items() if k not in static}
-            return kernel(lambda arrays: function(**arrays, **chosen))(arrays)
+            return kernel(lambda arrays: function(**arrays, **chosen), flat)(arrays)
 
         return alone(*static)(run)  # type: ignore
 
@@ -52,6 +53,8 @@ def alone(*static: str) -> Callable[[F], F]:
 
         @wraps(function)
         def call(*args: Any, **options: Any) -> Any:
+            if in_kernel():
+                return function(*args, **options)
             values = bind(args, options)
             if is_eager() or not any(map(is_staged, jax.tree.leaves(values))):
                 return whole(*values)

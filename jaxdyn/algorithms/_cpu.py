@@ -6,8 +6,10 @@ XLA, so the first program of a process tries it on a small one (`fast_path`).
 
 import re
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import cache, partial
 from typing import Any
 
@@ -23,6 +25,22 @@ from jaxdyn.algorithms._linear import apply
 from jaxdyn.algorithms._reductions import LIMIT, Halves, programs
 
 TAG = {"xla_cpu_small_call": "true", "inlineable": "false"}
+_inside: ContextVar[bool] = ContextVar("inside", default=False)
+
+
+def in_kernel() -> bool:
+    """Whether the program of a kernel is traced."""
+    return _inside.get()
+
+
+@contextmanager
+def plain_inside() -> Iterator[None]:
+    """Trace kernels as plain functions."""
+    token = _inside.set(True)
+    try:
+        yield
+    finally:
+        _inside.reset(token)
 
 
 def as_written(*args: Any, jaxpr: ClosedJaxpr, size: int | None, batched: Any) -> Any:
@@ -36,7 +54,8 @@ def _for_one_call(
     """The same in operations that XLA leaves in one function."""
     own = {"jaxdyn_kernel": as_written, "linear_map": apply}
     function = partial(Halves(LIMIT // (size or 1), own).run, jaxpr)
-    return _for_all(function, args, size, batched)
+    with plain_inside():
+        return _for_all(function, args, size, batched)
 
 
 def _for_all(function: Callable, args: Any, size: int | None, batched: Any) -> Any:
@@ -48,7 +67,7 @@ def _for_all(function: Callable, args: Any, size: int | None, batched: Any) -> A
 
 def in_chunks(*args: Any, jaxpr: Any, size: int | None, batched: Any) -> Any:
     """One tagged call for one state; a loop over chunks of states for a batch."""
-    if size == 0 or not _fits(jaxpr):
+    if size == 0 or not fits(jaxpr) or fast_path():
         return as_written(*args, jaxpr=jaxpr, size=size, batched=batched)
     if size is None:
         piece = partial(_for_one_call, jaxpr=jaxpr, size=None, batched=())
@@ -112,10 +131,10 @@ def _chunk(jaxpr: Any) -> int:
     return 64 if numbers < 2000 else 32 if numbers < 20_000 else 16
 
 
-def _fits(jaxpr: Any) -> bool:
+def fits(jaxpr: Any) -> bool:
     """Whether XLA can compile all operations into one function."""
     floats = any(jnp.issubdtype(a.dtype, jnp.floating) for a in jaxpr.out_avals)
-    return floats and _names(jaxpr.jaxpr) <= OPERATIONS and not fast_path()
+    return floats and operations(jaxpr.jaxpr) <= OPERATIONS
 
 
 @cache
@@ -169,12 +188,13 @@ def _trial() -> str:
     return "" if error < 1e-5 else f"a trial program was wrong by {error:.1e}"
 
 
-def _names(jaxpr: Jaxpr) -> set[str]:
+def operations(jaxpr: Jaxpr) -> set[str]:
+    """The names of all operations of a program."""
     names = set()
     for eqn in jaxpr.eqns:
         names.add(eqn.primitive.name)
         for inner in programs(eqn.params):
-            names |= _names(inner)
+            names |= operations(inner)
     return names
 
 
@@ -187,8 +207,7 @@ OPERATIONS = frozenset(
     split stack unstack iota copy copy_p empty gather sum_rows dynamic_slice
     dynamic_update_slice reduce_sum reduce_max reduce_min reduce_prod reduce_and
     reduce_or scan while cond jit pjit closed_call custom_jvp_call custom_vjp_call
-    custom_linear_solve stop_gradient jaxdyn_kernel
-    linear_map
+    custom_linear_solve stop_gradient jaxdyn_kernel linear_map
     """.split()
 )
 

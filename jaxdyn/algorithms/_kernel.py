@@ -26,26 +26,47 @@ from jax.extend.mlir import ir
 from jax.interpreters import ad, batching, mlir
 from jax.interpreters import partial_eval as pe
 
-from jaxdyn.algorithms._cpu import as_written, filled, in_chunks
+from jaxdyn.algorithms._cpu import (
+    as_written,
+    filled,
+    fits,
+    in_chunks,
+    in_kernel,
+    operations,
+    plain_inside,
+)
 from jaxdyn.algorithms._linear import apply
 from jaxdyn.algorithms._rows import sum_rows
 
 
-def kernel(function: Callable) -> Callable:
-    """Mark a function of pytrees of arrays to run as one kernel on the CPU."""
+def kernel(function: Callable, flat: bool = True) -> Callable:
+    """Mark a function of pytrees of arrays to run as one kernel on the CPU.
+
+    Kernels that it calls are plain functions in its program, unless it is not `flat`:
+    then their derivatives compute their values anew, and a loop keeps their arguments
+    alone.
+    """
 
     def call(*args: Any) -> Any:
+        if in_kernel():
+            return function(*args)
         leaves, tree = jax.tree.flatten(args)
 
-        def flat(*leaves: Any) -> Any:
+        def of_leaves(*leaves: Any) -> Any:
             return function(*jax.tree.unflatten(tree, leaves))
 
-        return _bind(flat, leaves, None, [False] * len(leaves))
+        return _bind(of_leaves, leaves, None, [False] * len(leaves), flat)
 
     return call
 
 
-def _bind(function: Callable, args: Sequence, size: int | None, batched: Any) -> Any:
+def _bind(
+    function: Callable,
+    args: Sequence,
+    size: int | None,
+    batched: Any,
+    flat: bool,
+) -> Any:
     """Apply to all states a function of one; arguments it does not use are left out.
 
     `size` is the number of states, None for one without a batch; `batched` says which
@@ -56,7 +77,7 @@ def _bind(function: Callable, args: Sequence, size: int | None, batched: Any) ->
         jax.ShapeDtypeStruct(x.shape[1:] if b else x.shape, x.dtype)
         for x, b in zip(args, batched, strict=True)
     ]
-    closed, shape = jax.make_jaxpr(function, return_shape=True)(*specs)
+    closed, shape = _traced(function, specs, flat)
     if any(isinstance(c, Tracer) for c in closed.consts):
         raise TypeError("a kernel must get all traced values as arguments.")
     needed, used = pe.dce_jaxpr(closed.jaxpr, [True] * len(closed.out_avals))
@@ -71,6 +92,21 @@ def _bind(function: Callable, args: Sequence, size: int | None, batched: Any) ->
     if size is not None and not any(flags):  # the same for all states
         out = [jnp.broadcast_to(x, (size, *x.shape)) for x in out]
     return jax.tree.unflatten(jax.tree.structure(shape), out)
+
+
+def _traced(function: Callable, specs: Sequence, flat: bool) -> Any:
+    """The program; if `flat`, with no kernels inside where it can be one itself."""
+    if flat:
+        with plain_inside():
+            program = jax.make_jaxpr(function, return_shape=True)(*specs)
+        if fits(program[0]):
+            return program
+    anew = jax.make_jaxpr(lambda *args: function(*args), return_shape=True)
+    return anew(*specs)  # JAX has the first program of `function` in its cache
+
+
+def _is_flat(program: ClosedJaxpr) -> bool:
+    return fits(program) and "jaxdyn_kernel" not in operations(program.jaxpr)
 
 
 def _avals(*_: Any, jaxpr: Any, size: int | None, batched: Any) -> Any:
@@ -143,7 +179,7 @@ def _jvp(primals: Any, tangents: Any, *, jaxpr: Any, size: Any, batched: Any) ->
     out = kernel_p.bind(*primals, jaxpr=jaxpr, size=size, batched=batched)
     args = [*primals, *(tangents[k] for k in moving)]
     flags = [*batched, *(batched[k] for k in moving)]
-    slopes = iter(_bind(slope, args, size, flags))
+    slopes = iter(_bind(slope, args, size, flags, _is_flat(jaxpr)))
     none = [ad.Zero(jax.typeof(x).to_tangent_aval()) for x in out]
     return out, [next(slopes) if s else z for z, s in zip(none, smooth, strict=True)]
 
@@ -170,7 +206,7 @@ def _transpose(cts: Any, *args: Any, jaxpr: Any, size: Any, batched: Any) -> Any
 
     values = [args[k] for k in known] + [cts[k] for k in given]
     flags = [batched[k] for k in known] + [size is not None] * len(given)
-    pulled = _bind(transposed, values, size, flags)
+    pulled = _bind(transposed, values, size, flags, _is_flat(jaxpr))
     summed = [
         x.sum(axis=0) if size is not None and not batched[k] else x
         for k, x in zip(linear, pulled, strict=True)

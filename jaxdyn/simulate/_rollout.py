@@ -200,7 +200,7 @@ def _newton(residual: Callable, start: Any) -> Any:
 
 
 def _explicit(advance: Callable) -> Callable:
-    @compiled()
+    @compiled(flat=False)  # its gradient keeps the states alone
     def steps(model: Any, q0: Any, qd0: Any, taus: Any, dt: Any) -> Any:
         return _steps(advance, model, q0, qd0, taus, dt)
 
