@@ -16,10 +16,8 @@ from pathlib import Path
 TOP = Path(__file__).resolve().parent.parent
 PYTHONS = ("python3.11", "python3.12", "python3.13", "python3.14")
 CORE = """
-    tests/spatial tests/model tests/algorithms/test_cpu.py
-    tests/algorithms/test_reductions.py tests/algorithms/test_kernel.py
-    tests/algorithms/test_compiled.py tests/algorithms/test_rows.py
-    tests/algorithms/test_joint_forces.py tests/test_reference_dynamics.py
+    tests/spatial tests/model tests/program tests/test_reference_dynamics.py
+    tests/algorithms/test_joint_forces.py
     tests/simulate/test_batched.py tests/simulate/test_power.py
     tests/identify/test_checkpoints.py tests/io/test_results.py tests/view/test_plots.py
 """.split()

@@ -20,7 +20,8 @@ import numpy as np  # noqa: E402
 
 import jaxdyn as jd  # noqa: E402
 from benchmarks.robots import make  # noqa: E402
-from jaxdyn.algorithms import _cpu, _derivatives, _factor, _kernel  # noqa: E402
+from jaxdyn.algorithms import _derivatives, _factor  # noqa: E402
+from jaxdyn.program import _cpu, _kernel  # noqa: E402
 from jaxdyn.spatial import cos_sin  # noqa: E402
 
 TURNS = 9

@@ -1,8 +1,6 @@
 """The algorithms: outward and inward walks with a few lines of algebra per body."""
 
 from jaxdyn.algorithms._articulated import articulated as articulated
-from jaxdyn.algorithms._compiled import alone as alone
-from jaxdyn.algorithms._compiled import compiled as compiled
 from jaxdyn.algorithms._composite import composite as composite
 from jaxdyn.algorithms._configuration import configuration_rate as configuration_rate
 from jaxdyn.algorithms._configuration import difference as difference
@@ -16,7 +14,6 @@ from jaxdyn.algorithms._configuration import unit_quaternions as unit_quaternion
 from jaxdyn.algorithms._constrained import recursive as recursive
 from jaxdyn.algorithms._contraction import parallel_forward as parallel_forward
 from jaxdyn.algorithms._coriolis import coriolis as coriolis
-from jaxdyn.algorithms._cpu import fast_path as fast_path
 from jaxdyn.algorithms._denoc import denoc as denoc
 from jaxdyn.algorithms._denoc import denoc_forward as denoc_forward
 from jaxdyn.algorithms._denoc import denoc_inertia as denoc_inertia
@@ -44,7 +41,6 @@ from jaxdyn.algorithms._gibbs_appell import gibbs_appell as gibbs_appell
 from jaxdyn.algorithms._gibbs_appell import gibbs_appell_inertia as gibbs_appell_inertia
 from jaxdyn.algorithms._gradient import inverse_gradient as inverse_gradient
 from jaxdyn.algorithms._joint_forces import passive_forces as passive_forces
-from jaxdyn.algorithms._kernel import WRITTEN_OUT as WRITTEN_OUT
 from jaxdyn.algorithms._kinematics import Accelerations as Accelerations
 from jaxdyn.algorithms._kinematics import Place as Place
 from jaxdyn.algorithms._kinematics import Poses as Poses

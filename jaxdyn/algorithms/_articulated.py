@@ -14,8 +14,8 @@ from jaxdyn.algorithms._links import (
     wrenches,
 )
 from jaxdyn.algorithms._motion import BaseMotion, accelerate, base_state
-from jaxdyn.algorithms._walk import collect, inward, outward, spread
 from jaxdyn.model import Model
+from jaxdyn.program import collect, inward, outward, spread
 from jaxdyn.spatial import ArticulatedInertia, RigidInertia, Vec3, dot
 
 

@@ -10,9 +10,8 @@ from jaxtyping import Array, Float
 
 from jaxdyn.algorithms._links import inertias, links
 from jaxdyn.algorithms._motion import move
-from jaxdyn.algorithms._rows import take
-from jaxdyn.algorithms._walk import Laned, outward, spread
 from jaxdyn.model import Model, Topology
+from jaxdyn.program import Laned, outward, spread, take
 from jaxdyn.spatial import Mat3, RigidInertia, Scalar, Vec3, cross, dot
 
 

@@ -5,8 +5,8 @@ from typing import Any
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms._bodies import joints, mirrored, pairs
-from jaxdyn.algorithms._walk import collect, inward
 from jaxdyn.model import Model
+from jaxdyn.program import collect, inward
 from jaxdyn.spatial import RigidInertia
 
 

@@ -7,9 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, UInt32
 
-from jaxdyn.algorithms._compiled import compiled
-from jaxdyn.algorithms._rows import exchange, put, take
 from jaxdyn.model import Model, Topology, arguments
+from jaxdyn.program import compiled, exchange, put, take
 from jaxdyn.spatial import Quaternion, Vec3, exp, log, skew
 
 

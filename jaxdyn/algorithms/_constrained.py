@@ -14,9 +14,8 @@ from jaxdyn.algorithms._bodies import joints
 from jaxdyn.algorithms._factor import Factor, eliminate, pivot_terms
 from jaxdyn.algorithms._links import rates
 from jaxdyn.algorithms._loops import LoopRows
-from jaxdyn.algorithms._rows import put, take
-from jaxdyn.algorithms._walk import collect, inward, outward, spread
 from jaxdyn.model import LoopPlan, Model, Topology, loop_plan
+from jaxdyn.program import collect, inward, outward, put, spread, take
 from jaxdyn.spatial import ArticulatedInertia, Vec3, dot
 
 Vector = Float[Array, "..."]

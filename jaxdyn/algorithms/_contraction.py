@@ -12,7 +12,6 @@ from jaxtyping import Array, Float
 from jaxdyn.algorithms._bodies import Joint
 from jaxdyn.algorithms._factor import eliminate, pivot_terms
 from jaxdyn.algorithms._joins import joined_pieces
-from jaxdyn.algorithms._jumps import path_sum
 from jaxdyn.algorithms._links import (
     inertias,
     joint_terms,
@@ -23,7 +22,6 @@ from jaxdyn.algorithms._links import (
 from jaxdyn.algorithms._log_depth import parents_of, placed
 from jaxdyn.algorithms._motion import BaseMotion, accelerated
 from jaxdyn.algorithms._newton_euler import world
-from jaxdyn.algorithms._rows import put, take
 from jaxdyn.algorithms._segment_factor import (
     Released,
     SegmentFactor,
@@ -33,15 +31,18 @@ from jaxdyn.algorithms._segment_factor import (
     wrench,
 )
 from jaxdyn.algorithms._segments import Segment, inertia_matrix, vector
-from jaxdyn.algorithms._walk import (
+from jaxdyn.model import CHUNK, Contraction, Model, Topology
+from jaxdyn.program import (
     Laned,
     collect,
     inward,
     lane_sums,
     outward,
+    path_sum,
+    put,
     spread,
+    take,
 )
-from jaxdyn.model import CHUNK, Contraction, Model, Topology
 from jaxdyn.spatial import ArticulatedInertia, Mat3, RigidInertia, Vec3, dot
 
 LOAN = 2.0**-8  # share of its inertia that a body lends to the exit it hangs on

@@ -9,9 +9,8 @@ from jaxdyn.algorithms._bodies import Joint, filled, pairs
 from jaxdyn.algorithms._joint_forces import gyroscopic_forces
 from jaxdyn.algorithms._links import inertias, screw
 from jaxdyn.algorithms._motion import motions
-from jaxdyn.algorithms._rows import take
-from jaxdyn.algorithms._walk import collect, from_parents, inward, spread
 from jaxdyn.model import Model, Topology
+from jaxdyn.program import collect, from_parents, inward, spread, take
 from jaxdyn.spatial import (
     Mat3,
     RigidInertia,

@@ -7,7 +7,6 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms._bodies import Joint, joints, mirrored
-from jaxdyn.algorithms._compiled import compiled
 from jaxdyn.algorithms._factor import Factor, eliminate, factor_of, pivot_terms
 from jaxdyn.algorithms._links import (
     inertias,
@@ -18,9 +17,8 @@ from jaxdyn.algorithms._links import (
 )
 from jaxdyn.algorithms._motion import BaseMotion, base_state, move
 from jaxdyn.algorithms._noc import layout, natural, propagation
-from jaxdyn.algorithms._rows import take
-from jaxdyn.algorithms._walk import Laned, collect, inward, outward, spread
 from jaxdyn.model import Model, arguments
+from jaxdyn.program import Laned, collect, compiled, inward, outward, spread, take
 from jaxdyn.spatial import ArticulatedInertia, RigidInertia, Vec3, cross
 
 

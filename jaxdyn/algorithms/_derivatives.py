@@ -16,11 +16,11 @@ from jax.custom_derivatives import SymbolicZero
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms._factor import Factor
-from jaxdyn.algorithms._linear import linear_map
 from jaxdyn.algorithms._log_depth import parallel_newton_euler
 from jaxdyn.algorithms._newton_euler import newton_euler
 from jaxdyn.algorithms._segment_factor import SegmentFactor
 from jaxdyn.model import Model
+from jaxdyn.program import linear_map
 
 
 def refined(

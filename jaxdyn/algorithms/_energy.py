@@ -5,7 +5,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms._compiled import compiled
 from jaxdyn.algorithms._gibbs_appell import gibbs_terms
 from jaxdyn.algorithms._joint_forces import dissipative_forces, elastic_energy
 from jaxdyn.algorithms._kinematics import body_motions, forward_kinematics
@@ -13,6 +12,7 @@ from jaxdyn.algorithms._links import product
 from jaxdyn.algorithms._motion import BaseMotion
 from jaxdyn.algorithms._noc import center_inertias, layout, natural
 from jaxdyn.model import Model, arguments
+from jaxdyn.program import compiled
 from jaxdyn.spatial import Sym3, Vec3, cross, dot, similarity
 
 

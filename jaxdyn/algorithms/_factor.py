@@ -10,10 +10,17 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Num
 
 from jaxdyn.algorithms._bodies import Joint, filled, joints, pairs
-from jaxdyn.algorithms._compiled import compiled
 from jaxdyn.algorithms._links import rates
-from jaxdyn.algorithms._walk import Laned, collect, inward, outward, spread
-from jaxdyn.model import Lanes, Model, Topology
+from jaxdyn.model import Model, Topology
+from jaxdyn.program import (
+    Laned,
+    Lanes,
+    collect,
+    compiled,
+    inward,
+    outward,
+    spread,
+)
 from jaxdyn.spatial import ArticulatedInertia, Scalar, Sym3, Vec3, dot
 
 DENSE = 64  # joints up to which many columns are solved with U as a matrix

@@ -15,9 +15,8 @@ from jaxdyn.algorithms._links import (
     wrenches,
 )
 from jaxdyn.algorithms._motion import BaseMotion, base_state, move
-from jaxdyn.algorithms._rows import take
-from jaxdyn.algorithms._walk import collect, inward, outward, spread
 from jaxdyn.model import Model
+from jaxdyn.program import collect, inward, outward, spread, take
 from jaxdyn.spatial import (
     Mat3,
     RigidInertia,

@@ -18,9 +18,8 @@ from jaxdyn.algorithms._links import (
 )
 from jaxdyn.algorithms._motion import BaseMotion, accelerate
 from jaxdyn.algorithms._newton_euler import world
-from jaxdyn.algorithms._rows import take
-from jaxdyn.algorithms._walk import collect, inward, outward, spread
 from jaxdyn.model import Model
+from jaxdyn.program import collect, inward, outward, spread, take
 from jaxdyn.spatial import RigidInertia, Vec3, cross, dot
 
 

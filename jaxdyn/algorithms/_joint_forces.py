@@ -5,8 +5,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms._configuration import difference, integrate
-from jaxdyn.algorithms._rows import put, take
 from jaxdyn.model import Model
+from jaxdyn.program import put, take
 from jaxdyn.spatial import Vec3, cross
 
 

@@ -9,13 +9,11 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms._compiled import compiled
 from jaxdyn.algorithms._links import product, screw, step_frames
 from jaxdyn.algorithms._log_depth import parallel_motions, parallel_poses
 from jaxdyn.algorithms._motion import BaseMotion, Motion, motions, poses
-from jaxdyn.algorithms._rows import put, take
-from jaxdyn.algorithms._walk import collect, from_parents
 from jaxdyn.model import Model, arguments
+from jaxdyn.program import collect, compiled, from_parents, put, take
 from jaxdyn.spatial import Mat3, Vec3, cross
 
 Place = tuple[int, int | None]  # a body, and a frame on it

@@ -12,9 +12,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms._rows import exchange, put, take
-from jaxdyn.algorithms._walk import from_parents
 from jaxdyn.model import DIRECTIONS, Model, Topology
+from jaxdyn.program import exchange, from_parents, put, take
 from jaxdyn.spatial import (
     Mat3,
     Quaternion,

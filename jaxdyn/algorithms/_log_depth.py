@@ -14,7 +14,6 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms._bodies import Joint, mirrored, pairs
-from jaxdyn.algorithms._jumps import path_product, path_sum, subtree_sum
 from jaxdyn.algorithms._links import (
     Link,
     inertias,
@@ -25,9 +24,16 @@ from jaxdyn.algorithms._links import (
 )
 from jaxdyn.algorithms._motion import BaseMotion, Motion, accelerated, base_state
 from jaxdyn.algorithms._newton_euler import world
-from jaxdyn.algorithms._rows import put, take
-from jaxdyn.algorithms._walk import from_parents
-from jaxdyn.model import Jumps, Model, Topology
+from jaxdyn.model import Model, Topology
+from jaxdyn.program import (
+    Jumps,
+    from_parents,
+    path_product,
+    path_sum,
+    put,
+    subtree_sum,
+    take,
+)
 from jaxdyn.spatial import Mat3, RigidInertia, Vec3, cross, dot, turn_z
 
 

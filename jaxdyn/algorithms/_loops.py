@@ -14,13 +14,11 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms._bodies import Joint, joints
-from jaxdyn.algorithms._compiled import compiled
 from jaxdyn.algorithms._kinematics import Poses, body_motions, forward_kinematics
 from jaxdyn.algorithms._links import product
 from jaxdyn.algorithms._motion import Motion
-from jaxdyn.algorithms._rows import put, take
-from jaxdyn.algorithms._walk import collect, from_parents
 from jaxdyn.model import ROWS, Model, arguments
+from jaxdyn.program import collect, compiled, from_parents, put, take
 from jaxdyn.spatial import Mat3, Vec3, cross, cross_columns, dot
 
 

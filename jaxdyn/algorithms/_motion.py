@@ -9,8 +9,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms._links import Link, joint_terms, links
-from jaxdyn.algorithms._walk import collect, outward, spread
 from jaxdyn.model import Model
+from jaxdyn.program import collect, outward, spread
 from jaxdyn.spatial import Mat3, Vec3, cross, turn_z
 
 

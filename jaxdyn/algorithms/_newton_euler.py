@@ -12,8 +12,8 @@ from jaxdyn.algorithms._links import (
     wrenches,
 )
 from jaxdyn.algorithms._motion import BaseMotion, accelerate, base_state
-from jaxdyn.algorithms._walk import Laned, collect, inward, outward, spread
 from jaxdyn.model import Model
+from jaxdyn.program import Laned, collect, inward, outward, spread
 from jaxdyn.spatial import RigidInertia, Vec3, cross, dot
 
 

@@ -6,12 +6,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms._compiled import compiled
 from jaxdyn.algorithms._links import product, screw, step_frames
 from jaxdyn.algorithms._motion import poses
-from jaxdyn.algorithms._rows import take
-from jaxdyn.algorithms._walk import collect
 from jaxdyn.model import Model, arguments
+from jaxdyn.program import collect, compiled, take
 from jaxdyn.spatial import Vec3, cross, skew
 
 

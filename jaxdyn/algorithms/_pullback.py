@@ -15,11 +15,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms._gradient import by_spin, by_state, by_turn, sum_step
-from jaxdyn.algorithms._jumps import subtree_sum
-from jaxdyn.algorithms._rows import put, take
 from jaxdyn.algorithms._segment_factor import Released, SegmentFactor, add
-from jaxdyn.algorithms._walk import Laned, collect, inward, spread
 from jaxdyn.model import Contraction, Model
+from jaxdyn.program import Laned, collect, inward, put, spread, subtree_sum, take
 from jaxdyn.spatial import Vec3
 
 

@@ -8,7 +8,6 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms._compiled import compiled
 from jaxdyn.algorithms._joint_forces import (
     friction_direction,
     gyroscopic_forces,
@@ -18,6 +17,7 @@ from jaxdyn.algorithms._kinematics import body_motions
 from jaxdyn.algorithms._motion import BaseMotion, Motion
 from jaxdyn.algorithms._noc import layout, natural
 from jaxdyn.model import Model, arguments, inertial_parameters
+from jaxdyn.program import compiled
 from jaxdyn.spatial import RigidInertia, Vec3
 
 _BODY = ("m", "h_x", "h_y", "h_z", "I_xx", "I_xy", "I_xz", "I_yy", "I_yz", "I_zz")

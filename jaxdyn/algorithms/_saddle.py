@@ -27,8 +27,8 @@ from jaxdyn.algorithms._loops import (
     row_rates,
 )
 from jaxdyn.algorithms._newton_euler import newton_euler
-from jaxdyn.algorithms._walk import collect
 from jaxdyn.model import Model
+from jaxdyn.program import collect
 
 Vector = Float[Array, "..."]
 Pair = tuple[Vector, Vector]

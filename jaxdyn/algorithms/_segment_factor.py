@@ -10,7 +10,6 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms._bodies import Joint
-from jaxdyn.algorithms._compiled import compiled
 from jaxdyn.algorithms._joins import (
     at,
     rounds,
@@ -20,10 +19,9 @@ from jaxdyn.algorithms._joins import (
     written,
 )
 from jaxdyn.algorithms._links import rates
-from jaxdyn.algorithms._rows import put
 from jaxdyn.algorithms._segments import Coupling, apply, transpose, vector
-from jaxdyn.algorithms._walk import Laned, collect, inward, outward, spread
 from jaxdyn.model import Contraction, Topology
+from jaxdyn.program import Laned, collect, compiled, inward, outward, put, spread
 from jaxdyn.spatial import Vec3, dot
 
 Wrench = tuple[Vec3, Vec3]

@@ -13,9 +13,8 @@ from jaxdyn.algorithms._configuration import integrate
 from jaxdyn.algorithms._joint_forces import passive_forces
 from jaxdyn.algorithms._links import inertias, less_external, screw, wrenches
 from jaxdyn.algorithms._motion import BaseMotion, Motion, base_state, motions
-from jaxdyn.algorithms._rows import take
-from jaxdyn.algorithms._walk import collect, from_parents, inward, spread
 from jaxdyn.model import Model
+from jaxdyn.program import collect, from_parents, inward, spread, take
 from jaxdyn.spatial import (
     Mat3,
     RigidInertia,

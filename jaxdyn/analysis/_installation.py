@@ -11,8 +11,9 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxdyn.algorithms import fast_path, random_configuration
+from jaxdyn.algorithms import random_configuration
 from jaxdyn.dynamics import forward_dynamics
+from jaxdyn.program import fast_path
 from jaxdyn.robots import puma_560
 
 PACKAGES = ("jaxdyn", "jax", "jaxlib", "equinox", "diffrax", "numpy")

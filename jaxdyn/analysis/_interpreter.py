@@ -7,12 +7,11 @@ from typing import Any
 
 import jax
 import numpy as np
-from jax.extend.core import ClosedJaxpr, Jaxpr, Literal  # type: ignore
 
-from jaxdyn.algorithms import WRITTEN_OUT
 from jaxdyn.analysis._arrays import INDEXED, MOVES, evaluate
 from jaxdyn.analysis._matrices import RULES
 from jaxdyn.analysis._scalars import FUNCTIONS, Scalars
+from jaxdyn.program import WRITTEN_OUT, ClosedJaxpr, Jaxpr, Literal, traced_name
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,11 +35,6 @@ _PROGRAMS = {  # primitives that call a program, and the parameter that holds it
     "custom_vjp_call": "call_jaxpr",
     "remat2": "jaxpr",
 }
-
-
-def _function(program: ClosedJaxpr) -> str:
-    """The name of the function that was traced."""
-    return program.jaxpr.debug_info.func_name
 
 
 def _written_out(eqn: Any) -> ClosedJaxpr:
@@ -92,7 +86,7 @@ class Interpreter:
 
     def _equation(self, eqn: Any, args: list[Value]) -> list[Value]:
         name, params = eqn.primitive.name, eqn.params
-        if name == "custom_jvp_call" and _function(params["call_jaxpr"]) == "cos_sin":
+        if name == "custom_jvp_call" and traced_name(params["call_jaxpr"]) == "cos_sin":
             cos, sin = (partial(self.scalars.function, f) for f in ("cos", "sin"))
             return [self._each(cos, args), self._each(sin, args)]
         if name in _PROGRAMS:

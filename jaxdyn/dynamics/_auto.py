@@ -5,6 +5,7 @@ from typing import Any
 import jax
 
 from jaxdyn.model import Model
+from jaxdyn.program import batch_size
 
 # Estimates: no GPU was at hand. On a CPU see docs/parallel.md and benchmarks/depth.py.
 GPU_DEPTH = 64  # elementary steps from base to tip
@@ -31,12 +32,4 @@ def automatic(method: str, sequential: str, model: Model, *arrays: Any) -> str:
 
 def _states(*arrays: Any) -> int:
     """How many states are batched in the arguments."""
-    states = 1
-    for x in jax.tree.leaves(arrays):
-        own = 1
-        while hasattr(x, "batch_dim"):  # a tracer of `vmap`, whose class is private
-            if isinstance(x.batch_dim, int):
-                own *= x.val.shape[x.batch_dim]
-            x = x.val
-        states = max(states, own)
-    return states
+    return max(map(batch_size, jax.tree.leaves(arrays)), default=1)

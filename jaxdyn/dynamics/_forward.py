@@ -12,7 +12,6 @@ from jaxtyping import Array, Float
 from jaxdyn.algorithms import (
     BaseMotion,
     Factor,
-    compiled,
     denoc_factor,
     integrate,
     inverse_slopes,
@@ -26,6 +25,7 @@ from jaxdyn.dynamics._inverse import inverse_dynamics
 from jaxdyn.dynamics._loops import constrained
 from jaxdyn.dynamics._open import open_dynamics
 from jaxdyn.model import CHUNK, Model, arguments, singular_joints
+from jaxdyn.program import compiled
 
 
 def factor(model: Model, q: Float[Array, " nq"]) -> Factor:

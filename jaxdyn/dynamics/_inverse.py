@@ -5,7 +5,6 @@ from jaxtyping import Array, Float
 
 from jaxdyn.algorithms import (
     BaseMotion,
-    compiled,
     composite,
     coriolis,
     denoc,
@@ -22,6 +21,7 @@ from jaxdyn.algorithms import (
 )
 from jaxdyn.dynamics._choose import choose
 from jaxdyn.model import Model, arguments
+from jaxdyn.program import compiled
 
 INVERSE = {
     "newton_euler": newton_euler,

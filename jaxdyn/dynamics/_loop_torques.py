@@ -12,7 +12,6 @@ from jaxtyping import Array, Bool, Float
 
 from jaxdyn.algorithms import (
     BaseMotion,
-    compiled,
     cutoff,
     forward_kinematics,
     loop_jacobian,
@@ -22,6 +21,7 @@ from jaxdyn.algorithms import (
 )
 from jaxdyn.dynamics._inverse import inverse_dynamics, joint_reactions
 from jaxdyn.model import Model, arguments, check_freedoms, chosen_coordinates
+from jaxdyn.program import compiled
 
 
 class LoopTorques(eqx.Module):

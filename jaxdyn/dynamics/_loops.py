@@ -15,7 +15,6 @@ from jaxdyn.algorithms import (
     Poses,
     body_motions,
     body_velocities,
-    compiled,
     cutoff,
     denoc_factor,
     forward_kinematics,
@@ -37,6 +36,7 @@ from jaxdyn.dynamics._choose import choose
 from jaxdyn.dynamics._inverse import inverse_dynamics
 from jaxdyn.dynamics._open import open_dynamics, tree_dynamics
 from jaxdyn.model import Model, arguments
+from jaxdyn.program import compiled
 
 SOLVERS = {
     "kkt": kkt,

@@ -7,8 +7,9 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms import compiled, composite, cutoff, loop_jacobian
+from jaxdyn.algorithms import composite, cutoff, loop_jacobian
 from jaxdyn.model import Model, arguments, check_freedoms, chosen_coordinates
+from jaxdyn.program import compiled
 
 Coordinates = str | int | Sequence[str | int]
 

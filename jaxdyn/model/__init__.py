@@ -15,15 +15,12 @@ from jaxdyn.model._contraction import Contraction as Contraction
 from jaxdyn.model._inertial import Inertial as Inertial
 from jaxdyn.model._joints import JOINT_TYPES as JOINT_TYPES
 from jaxdyn.model._joints import JointType as JointType
-from jaxdyn.model._jumps import Jumps as Jumps
 from jaxdyn.model._loop_plan import LoopPlan as LoopPlan
 from jaxdyn.model._loop_plan import loop_plan as loop_plan
 from jaxdyn.model._loops import CUT_JOINTS as CUT_JOINTS
 from jaxdyn.model._loops import ROWS as ROWS
 from jaxdyn.model._loops import Loop as Loop
 from jaxdyn.model._model import Model as Model
-from jaxdyn.model._modules import Lanes as Lanes
-from jaxdyn.model._modules import Level as Level
 from jaxdyn.model._modules import Modules as Modules
 from jaxdyn.model._parameters import from_log_cholesky as from_log_cholesky
 from jaxdyn.model._parameters import from_pi as from_pi
@@ -38,5 +35,3 @@ from jaxdyn.model._singular import singular_joints as singular_joints
 from jaxdyn.model._slender import SlenderRods as SlenderRods
 from jaxdyn.model._topology import DIRECTIONS as DIRECTIONS
 from jaxdyn.model._topology import Topology as Topology
-from jaxdyn.model._tracing import is_eager as is_eager
-from jaxdyn.model._tracing import is_staged as is_staged

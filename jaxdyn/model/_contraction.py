@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jaxdyn.model._jumps import Jumps, jump_tables
-from jaxdyn.model._modules import Lanes, cut_lanes, subtree_sizes
+from jaxdyn.program import Jumps, Lanes, cut_lanes, jump_tables, subtree_sizes
 
 CHUNK = 32  # nodes of a piece along its path
 

@@ -14,7 +14,7 @@ from jaxdyn.model._loops import Loop, Placement, check_loop, loop_of
 from jaxdyn.model._modules import Modules
 from jaxdyn.model._show import show
 from jaxdyn.model._topology import Topology
-from jaxdyn.model._tracing import is_staged
+from jaxdyn.program import is_staged
 
 
 class Model(eqx.Module):

@@ -10,8 +10,8 @@ import numpy as np
 
 from jaxdyn.model._contraction import Contraction, contract
 from jaxdyn.model._joints import JOINT_TYPES, JointType
-from jaxdyn.model._jumps import BLOCK, Jumps, jump_tables
-from jaxdyn.model._modules import Lanes, Modules, cut_lanes, cut_modules
+from jaxdyn.model._modules import Modules, cut_modules
+from jaxdyn.program import BLOCK, Jumps, Lanes, cut_lanes, jump_tables
 
 
 @dataclass(frozen=True, eq=False)

@@ -13,7 +13,6 @@ from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxdyn.algorithms import (
-    alone,
     forward_kinematics,
     integrate,
     loop_jacobian,
@@ -22,6 +21,7 @@ from jaxdyn.algorithms import (
 from jaxdyn.model import ROWS, Model, chosen_joints
 from jaxdyn.motion._inputs import inputs, positive
 from jaxdyn.motion._inverse_kinematics import within
+from jaxdyn.program import alone
 
 
 class Assembly(eqx.Module):

@@ -8,11 +8,12 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms import alone, difference, integrate
+from jaxdyn.algorithms import difference, integrate
 from jaxdyn.dynamics import bias_forces, inverse_dynamics
 from jaxdyn.model import Model, arguments
 from jaxdyn.motion._inputs import expect, inputs
 from jaxdyn.motion._motion import JointMotion, Time, along, osculating
+from jaxdyn.program import alone
 
 Gains = Float[Array, ""] | Float[Array, " nv"]
 Motion = Callable[..., JointMotion]

@@ -6,10 +6,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from jaxdyn.algorithms import Place, alone, difference, integrate, jacobian_at
+from jaxdyn.algorithms import Place, difference, integrate, jacobian_at
 from jaxdyn.model import Model
 from jaxdyn.motion._inverse_kinematics import Goal, frame_pose, within
 from jaxdyn.motion._motion import JointMotion, polynomial_value, quintic
+from jaxdyn.program import alone
 
 NEWTON_STEPS = 2  # from guesses that are wrong by GUESS at most: 1e-3, 1e-6, 1e-12
 GUESS = 1e-3

@@ -8,9 +8,10 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms import alone, difference, integrate
+from jaxdyn.algorithms import difference, integrate
 from jaxdyn.model import Model
 from jaxdyn.motion._inputs import real
+from jaxdyn.program import alone
 from jaxdyn.spatial import Quaternion, Vec3
 
 Time = Float[Array, ""] | float

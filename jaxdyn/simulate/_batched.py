@@ -10,7 +10,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxdyn.model import Model, is_eager, is_index
+from jaxdyn.model import Model, is_index
+from jaxdyn.program import is_eager
 
 SMALL = 256  # states per core below which a batch is not worth splitting
 

@@ -10,15 +10,10 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms import (
-    alone,
-    compiled,
-    configuration_rate,
-    integrate,
-    unit_quaternions,
-)
+from jaxdyn.algorithms import configuration_rate, integrate, unit_quaternions
 from jaxdyn.dynamics import forward_dynamics, inverse_dynamics
 from jaxdyn.model import Model, arguments, is_index
+from jaxdyn.program import alone, compiled
 from jaxdyn.simulate._drift import check_closed, closed
 
 NEWTON_STEPS = 25  # at most; three or four are usual

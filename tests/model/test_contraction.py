@@ -3,7 +3,7 @@ import pytest
 
 import jaxdyn as jd
 from jaxdyn.model._contraction import contract
-from jaxdyn.model._jumps import jump_tables
+from jaxdyn.program._jumps import jump_tables
 
 
 def families(n):

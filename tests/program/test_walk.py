@@ -3,8 +3,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxdyn.algorithms._walk import collect, from_parents, inward, outward, spread
-from jaxdyn.model._modules import cut_lanes
+from jaxdyn.program._lanes import cut_lanes
+from jaxdyn.program._walk import collect, from_parents, inward, outward, spread
 
 
 def random_parents(rng, n, depth_first=False):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jaxdyn.algorithms._kernel import kernel
-from jaxdyn.algorithms._linear import linear_map
-from jaxdyn.algorithms._reductions import LIMIT
+from jaxdyn.program._kernel import kernel
+from jaxdyn.program._linear_map import linear_map
+from jaxdyn.program._reductions import LIMIT
 
 
 def sizes(jaxpr):
@@ -52,7 +52,7 @@ def test_axes_may_be_numbers_of_numpy():
 
 
 def test_none_is_large_enough_for_a_library(rng):
-    from jaxdyn.algorithms._cpu import _for_one_call
+    from jaxdyn.program._cpu import _for_one_call
 
     x = jnp.asarray(rng.uniform(0.9, 1.1, size=(1001, 3)))
     inner = jax.make_jaxpr(stacked)(x)

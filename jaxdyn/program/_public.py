@@ -7,13 +7,11 @@ from typing import Any, TypeVar
 
 import jax
 
-from jaxdyn.algorithms._cpu import in_kernel
-from jaxdyn.algorithms._kernel import kernel
-from jaxdyn.model import is_eager, is_staged
+from jaxdyn.program._cpu import in_kernel
+from jaxdyn.program._jax import INLINE, is_eager, is_staged
+from jaxdyn.program._kernel import kernel
 
 F = TypeVar("F", bound=Callable[..., Any])
-# into the program of the caller as it is traced; True may mean later, from JAX 0.11 on
-_EARLY: Any = jax.Inline.JAX_EARLY if hasattr(jax, "Inline") else True  # type: ignore
 
 
 def compiled(*static: str, flat: bool = True) -> Callable[[F], F]:
@@ -49,7 +47,7 @@ def alone(*static: str) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         bind, ordered = _in_order(function)
         whole = jax.jit(ordered, static_argnames=static)
-        dissolving = jax.jit(ordered, static_argnames=static, inline=_EARLY)
+        dissolving = jax.jit(ordered, static_argnames=static, inline=INLINE)
 
         @wraps(function)
         def call(*args: Any, **options: Any) -> Any:

@@ -3,8 +3,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxdyn.algorithms._jumps import path_product, path_sum, subtree_sum
-from jaxdyn.model._jumps import jump_tables
+from jaxdyn.program._jumps import jump_tables
+from jaxdyn.program._path_sums import path_product, path_sum, subtree_sum
 from jaxdyn.spatial import Mat3
 from tests.model.test_contraction import NAMES, families
 

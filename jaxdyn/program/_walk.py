@@ -13,8 +13,8 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxdyn.algorithms._rows import put, take
-from jaxdyn.model import Lanes, Level
+from jaxdyn.program._gather import put, take
+from jaxdyn.program._lanes import Lanes, Level
 
 Laned = tuple[Any, ...]
 

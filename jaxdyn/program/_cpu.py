@@ -18,11 +18,10 @@ import jax.numpy as jnp
 import jaxlib.version
 import numpy as np
 from jax import lax
-from jax.experimental.xla_metadata import set_xla_metadata
-from jax.extend.core import ClosedJaxpr, Jaxpr, jaxpr_as_fun  # type: ignore
 
-from jaxdyn.algorithms._linear import apply
-from jaxdyn.algorithms._reductions import LIMIT, Halves, programs
+from jaxdyn.program._jax import ClosedJaxpr, Jaxpr, jaxpr_as_fun, set_xla_metadata
+from jaxdyn.program._linear_map import apply
+from jaxdyn.program._reductions import LIMIT, Halves, programs
 
 TAG = {"xla_cpu_small_call": "true", "inlineable": "false"}
 _inside: ContextVar[bool] = ContextVar("inside", default=False)
@@ -147,15 +146,20 @@ def fast_path() -> str:
     with ThreadPoolExecutor(1) as pool:  # outside of what the caller traces or sets
         reason = pool.submit(_trial).result()
     if reason:
-        warnings.warn(
-            f"jaxdyn's programs are several times slower than they could be on this "
-            f"CPU, with the same results: {reason} (jaxlib "
-            f"{jaxlib.version.__version__}). Another release of jax may help: "
-            "`jaxdyn info --check` tests one, docs/installation.md lists those tested.",
-            RuntimeWarning,
-            stacklevel=2,
-        )
+        warn_slow(reason)
     return reason
+
+
+def warn_slow(reason: str) -> None:
+    """Warn that programs are compiled as written."""
+    warnings.warn(
+        f"jaxdyn's programs are several times slower than they could be on this CPU, "
+        f"with the same results: {reason} (jaxlib {jaxlib.version.__version__}). "
+        "Another release of jax may help: `jaxdyn info --check` tests one, "
+        "docs/installation.md lists those tested.",
+        RuntimeWarning,
+        stacklevel=2,
+    )
 
 
 def _trial() -> str:

@@ -12,8 +12,8 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax.extend.core import Primitive
-from jax.interpreters import ad, batching, mlir
+
+from jaxdyn.program._jax import is_zero, lower_on_cpu, primitive, zero_like
 
 
 def take(tree: Any, index: np.ndarray, stored: bool = False) -> Any:
@@ -174,8 +174,8 @@ def sum_rows(x: Any, *, sources: Sources, stored: bool) -> Any:
 
 
 def _transpose(ct: Any, x: Any, *, sources: Sources, stored: bool) -> Any:
-    if isinstance(ct, ad.Zero):
-        return (ad.Zero(x.aval),)
+    if is_zero(ct):
+        return (zero_like(x),)
     return (_sum_rows(ct, sources.transpose),)
 
 
@@ -183,14 +183,11 @@ def _batch(args: Any, dims: Any, *, sources: Sources, stored: bool) -> Any:
     return _sum_rows(jnp.moveaxis(args[0], dims[0], 1), sources, stored), 1
 
 
-sum_rows_p = Primitive("sum_rows")
-sum_rows_p.def_impl(sum_rows)
-sum_rows_p.def_abstract_eval(
-    lambda x, *, sources, stored: x.update(shape=(len(sources.counts), *x.shape[1:]))
+def _type(x: Any, *, sources: Sources, stored: bool) -> Any:
+    return x.update(shape=(len(sources.counts), *x.shape[1:]))
+
+
+sum_rows_p = primitive(
+    "sum_rows", sum_rows, _type, batch=_batch, transpose=_transpose, several=False
 )
-ad.deflinear2(sum_rows_p, _transpose)
-batching.primitive_batchers[sum_rows_p] = _batch
-mlir.register_lowering(sum_rows_p, mlir.lower_fun(sum_rows, multiple_results=False))
-mlir.register_lowering(
-    sum_rows_p, mlir.lower_fun(_copy, multiple_results=False), platform="cpu"
-)
+lower_on_cpu(sum_rows_p, _copy, several=False)

@@ -19,14 +19,9 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-import numpy as np
 from jax.core import Tracer
-from jax.extend.core import ClosedJaxpr, Primitive, jaxpr_as_fun  # type: ignore
-from jax.extend.mlir import ir
-from jax.interpreters import ad, batching, mlir
-from jax.interpreters import partial_eval as pe
 
-from jaxdyn.algorithms._cpu import (
+from jaxdyn.program._cpu import (
     as_written,
     filled,
     fits,
@@ -34,9 +29,22 @@ from jaxdyn.algorithms._cpu import (
     in_kernel,
     operations,
     plain_inside,
+    warn_slow,
 )
-from jaxdyn.algorithms._linear import apply
-from jaxdyn.algorithms._rows import sum_rows
+from jaxdyn.program._gather import sum_rows
+from jaxdyn.program._jax import (
+    ClosedJaxpr,
+    alike,
+    differing_as,
+    is_linear,
+    is_zero,
+    jaxpr_as_fun,
+    lower_kernel,
+    needed,
+    primitive,
+    zero_tangent,
+)
+from jaxdyn.program._linear_map import apply
 
 
 def kernel(function: Callable, flat: bool = True) -> Callable:
@@ -72,7 +80,7 @@ def _bind(
     `size` is the number of states, None for one without a batch; `batched` says which
     arguments have one row for each.
     """
-    args = [jnp.asarray(x) for x in args]
+    args = alike([jnp.asarray(x) for x in args])
     specs = [
         jax.ShapeDtypeStruct(x.shape[1:] if b else x.shape, x.dtype)
         for x, b in zip(args, batched, strict=True)
@@ -80,12 +88,11 @@ def _bind(
     closed, shape = _traced(function, specs, flat)
     if any(isinstance(c, Tracer) for c in closed.consts):
         raise TypeError("a kernel must get all traced values as arguments.")
-    needed, used = pe.dce_jaxpr(closed.jaxpr, [True] * len(closed.out_avals))
-    kept = [k for k, u in enumerate(used) if u]
+    program, kept = needed(closed)
     flags = tuple(batched[k] for k in kept)
     out = kernel_p.bind(
         *(args[k] for k in kept),
-        jaxpr=ClosedJaxpr(needed, closed.consts),
+        jaxpr=program,
         size=size if any(flags) else None,
         batched=flags,
     )
@@ -109,10 +116,10 @@ def _is_flat(program: ClosedJaxpr) -> bool:
     return fits(program) and "jaxdyn_kernel" not in operations(program.jaxpr)
 
 
-def _avals(*_: Any, jaxpr: Any, size: int | None, batched: Any) -> Any:
-    if size is None:
-        return jaxpr.out_avals
-    return [a.update(shape=(size, *a.shape)) for a in jaxpr.out_avals]
+def _types(*args: Any, jaxpr: Any, size: int | None, batched: Any) -> Any:
+    rows = () if size is None else (size,)
+    results = [a.update(shape=(*rows, *a.shape)) for a in jaxpr.out_avals]
+    return differing_as(results, args)
 
 
 def _batch(args: Any, dims: Any, *, jaxpr: Any, size: int | None, batched: Any) -> Any:
@@ -153,7 +160,7 @@ def _check_mesh(args: Any) -> None:
                 f"a batch is split over the explicit axes {axes} of a mesh, expected "
                 "automatic ones: make the mesh with axis_types=(AxisType.Auto, ...), "
                 "or wrap the function in jax.sharding.auto_axes(..., out_sharding=...) "
-                "or jax.shard_map(..., check_vma=False)."
+                "or jax.shard_map."
             )
 
 
@@ -163,7 +170,7 @@ def _jvp(primals: Any, tangents: Any, *, jaxpr: Any, size: Any, batched: Any) ->
     That kernel computes anew what it needs of the values: in cache this costs less than
     to store it and read it back, and a long simulation stores nothing but its states.
     """
-    moving = [k for k, t in enumerate(tangents) if not isinstance(t, ad.Zero)]
+    moving = [k for k, t in enumerate(tangents) if not is_zero(t)]
     smooth = [jnp.issubdtype(a.dtype, jnp.inexact) for a in jaxpr.out_avals]
     function, count = jaxpr_as_fun(jaxpr), len(primals)
 
@@ -180,16 +187,16 @@ def _jvp(primals: Any, tangents: Any, *, jaxpr: Any, size: Any, batched: Any) ->
     args = [*primals, *(tangents[k] for k in moving)]
     flags = [*batched, *(batched[k] for k in moving)]
     slopes = iter(_bind(slope, args, size, flags, _is_flat(jaxpr)))
-    none = [ad.Zero(jax.typeof(x).to_tangent_aval()) for x in out]
+    none = [zero_tangent(x) for x in out]
     return out, [next(slopes) if s else z for z, s in zip(none, smooth, strict=True)]
 
 
 def _transpose(cts: Any, *args: Any, jaxpr: Any, size: Any, batched: Any) -> Any:
     """The transpose of the map of the undefined arguments, as a kernel."""
     function = jaxpr_as_fun(jaxpr)
-    linear = [k for k, x in enumerate(args) if ad.is_undefined_primal(x)]
+    linear = [k for k, x in enumerate(args) if is_linear(x)]
     known = [k for k in range(len(args)) if k not in linear]
-    given = [k for k, ct in enumerate(cts) if not isinstance(ct, ad.Zero)]
+    given = [k for k, ct in enumerate(cts) if not is_zero(ct)]
     specs = [jaxpr.in_avals[k] for k in linear]
     specs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in specs]
 
@@ -214,52 +221,6 @@ def _transpose(cts: Any, *args: Any, jaxpr: Any, size: Any, batched: Any) -> Any
     return filled([None] * len(args), linear, summed)
 
 
-_lower_plain = mlir.lower_fun(as_written, multiple_results=True)
-_lower_in_chunks = mlir.lower_fun(in_chunks, multiple_results=True)
-
-
-def _lower_on_cpu(
-    ctx: Any, *args: Any, jaxpr: ClosedJaxpr, size: int | None, batched: Any
-) -> Any:
-    """The lowering for the CPU; arrays that XLA splits over devices stay whole."""
-    module = ctx.module_context
-    devices = getattr(module.axis_context, "num_devices", None) or 1
-    is_exported = module.lowering_parameters.for_export  # may run on another jaxlib
-    if devices > 1 or is_exported:
-        return _lower_plain(ctx, *args, jaxpr=jaxpr, size=size, batched=batched)
-    values = [None if b else _constant(x) for x, b in zip(args, batched, strict=True)]
-    free = [k for k, value in enumerate(values) if value is None]
-    return _lower_in_chunks(
-        ctx.replace(avals_in=[ctx.avals_in[k] for k in free]),
-        *(args[k] for k in free),
-        jaxpr=_with_constants(jaxpr, values, free),
-        size=size,
-        batched=tuple(batched[k] for k in free),
-    )
-
-
-def _constant(x: Any) -> np.ndarray | None:
-    """The array, if the program holds its numbers."""
-    operation = getattr(x.owner, "operation", None)  # a block has none
-    if operation is None or operation.name != "stablehlo.constant":
-        return None
-    value = operation.attributes["value"]
-    # a model has no others
-    is_float = isinstance(value, ir.DenseFPElementsAttr)  # type: ignore
-    return np.array(value) if is_float else None
-
-
-def _with_constants(jaxpr: ClosedJaxpr, values: list, free: list[int]) -> ClosedJaxpr:
-    """The function of the free arguments: XLA folds what only the others decide."""
-    inner, bound = jaxpr.jaxpr, [k for k, v in enumerate(values) if v is not None]
-    moved = inner.replace(
-        invars=[inner.invars[k] for k in free],
-        constvars=[*(inner.invars[k] for k in bound), *inner.constvars],
-        debug_info=inner.debug_info.with_unknown_names(),
-    )
-    return ClosedJaxpr(moved, [*(values[k] for k in bound), *jaxpr.consts])
-
-
 # our primitives as functions of arrays in primitives of JAX
 WRITTEN_OUT: dict[str, Callable] = {
     "jaxdyn_kernel": as_written,
@@ -267,12 +228,7 @@ WRITTEN_OUT: dict[str, Callable] = {
     "sum_rows": sum_rows,
 }
 
-kernel_p = Primitive("jaxdyn_kernel")
-kernel_p.multiple_results = True
-kernel_p.def_impl(as_written)
-kernel_p.def_abstract_eval(_avals)
-ad.primitive_jvps[kernel_p] = _jvp
-ad.primitive_transposes[kernel_p] = _transpose
-batching.primitive_batchers[kernel_p] = _batch
-mlir.register_lowering(kernel_p, _lower_plain)
-mlir.register_lowering(kernel_p, _lower_on_cpu, platform="cpu", cacheable=False)  # type: ignore
+kernel_p = primitive(
+    "jaxdyn_kernel", as_written, _types, batch=_batch, transpose=_transpose, jvp=_jvp
+)
+lower_kernel(kernel_p, as_written, in_chunks, warn_slow)

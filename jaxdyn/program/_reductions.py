@@ -12,7 +12,8 @@ from typing import Any
 
 import jax
 from jax import lax
-from jax.extend.core import ClosedJaxpr, Jaxpr  # type: ignore
+
+from jaxdyn.program._jax import ClosedJaxpr, Jaxpr
 
 LIMIT = 2048  # XLA's own is 4096
 PAIRS: dict[str, Callable] = {

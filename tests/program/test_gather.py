@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxdyn.algorithms._rows import exchange, put, take
+from jaxdyn.program._gather import exchange, put, take
 
 PLACES = {
     "all": np.arange(5),

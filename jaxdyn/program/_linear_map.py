@@ -10,8 +10,8 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.extend.core import Primitive
-from jax.interpreters import ad, batching, mlir
+
+from jaxdyn.program._jax import full, is_linear, is_zero, primitive, type_of
 
 
 def linear_map(
@@ -42,9 +42,9 @@ def apply(
 def _jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     function, count = params["function"], params["count"]
     fixed, x = list(primals[:count]), list(primals[count:])
-    moving = [k for k, t in enumerate(tangents[:count]) if not isinstance(t, ad.Zero)]
+    moving = [k for k, t in enumerate(tangents[:count]) if not is_zero(t)]
     out = linear_map_p.bind(*primals, **params)
-    slopes = linear_map_p.bind(*fixed, *map(_full, tangents[count:]), **params)
+    slopes = linear_map_p.bind(*fixed, *map(full, tangents[count:]), **params)
     if moving:
 
         def of_moving(*values: Any) -> Any:
@@ -61,11 +61,10 @@ def _transpose(
     cts: Any, *args: Any, function: Any, transpose: Any, count: int, results: Any
 ) -> Any:
     fixed, x = args[:count], args[count:]
-    avals = tuple(v.aval if ad.is_undefined_primal(v) else jax.typeof(v) for v in x)
-    swapped = dict(function=transpose, transpose=function, results=avals)
-    pulled = linear_map_p.bind(*fixed, *map(_full, cts), count=count, **swapped)
-    wanted = [ad.is_undefined_primal(v) for v in x]
-    found = [y if w else None for y, w in zip(pulled, wanted, strict=True)]
+    types = tuple(map(type_of, x))
+    swapped = dict(function=transpose, transpose=function, results=types)
+    pulled = linear_map_p.bind(*fixed, *map(full, cts), count=count, **swapped)
+    found = [y if is_linear(v) else None for y, v in zip(pulled, x, strict=True)]
     return [None] * count + found
 
 
@@ -94,19 +93,10 @@ def _batch(
     return out, [0] * len(out)
 
 
-def _full(x: Any) -> Any:
-    return ad.instantiate_zeros(x)
-
-
-def _avals(*_: Any, results: Sequence, **__: Any) -> Sequence:
+def _types(*_: Any, results: Sequence, **__: Any) -> Sequence:
     return results
 
 
-linear_map_p = Primitive("linear_map")
-linear_map_p.multiple_results = True
-linear_map_p.def_impl(apply)
-linear_map_p.def_abstract_eval(_avals)
-ad.primitive_jvps[linear_map_p] = _jvp
-ad.primitive_transposes[linear_map_p] = _transpose
-batching.primitive_batchers[linear_map_p] = _batch
-mlir.register_lowering(linear_map_p, mlir.lower_fun(apply, multiple_results=True))
+linear_map_p = primitive(
+    "linear_map", apply, _types, batch=_batch, transpose=_transpose, jvp=_jvp
+)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jaxdyn.model._modules import subtree_sizes
+from jaxdyn.program._lanes import subtree_sizes
 
 BLOCK = 4  # 1 has the least depth, 4 less work
 

@@ -2,13 +2,15 @@ import subprocess
 import sys
 
 import jax
+import jax.export
 import jax.numpy as jnp
 import numpy as np
 import pytest
 from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 import jaxdyn as jd
-from jaxdyn.algorithms._kernel import kernel
+from jaxdyn.program import _jax
+from jaxdyn.program._kernel import kernel
 
 
 def f(a, b):
@@ -92,6 +94,20 @@ def test_slopes_that_do_not_depend_on_the_batch(rng):
     np.testing.assert_array_equal(gradient, np.full(3, 100.0))
 
 
+def test_a_kernel_has_no_kernels_inside_but_what_cannot_be_one_has(rng):
+    inner = kernel(jnp.sin)
+
+    def factored(x):
+        return jnp.linalg.cholesky(inner(x) * 0 + jnp.eye(3))
+
+    def kernels(function):
+        program = jax.make_jaxpr(kernel(function))(jnp.ones((3, 3)))
+        return str(program).count("jaxdyn_kernel")
+
+    assert kernels(lambda x: inner(x) + 1) == 1
+    assert kernels(factored) == 2
+
+
 def test_traced_values_must_be_arguments():
     with pytest.raises(TypeError, match="must get all traced values as arguments"):
         jax.jit(jax.grad(lambda c: kernel(lambda x: x * c)(jnp.ones(3)).sum()))(2.0)
@@ -126,6 +142,45 @@ def test_a_batch_is_split_over_axes_that_are_automatic(kind, rng):
     with jax.set_mesh(mesh):
         wrapped = jax.sharding.auto_axes(jax.vmap(kernel(f)), out_sharding=spec)
         assert_same(jax.jit(wrapped)(*split), jax.vmap(f)(a, b))
+
+
+def test_shard_map_splits_batches_with_its_defaults(rng):
+    a, b = arguments(rng, 4)
+    mesh = jax.make_mesh((1,), ("states",), axis_types=(AxisType.Auto,))
+    specs = (PartitionSpec("states"), PartitionSpec())
+
+    def total(function, a, b):
+        return loss(jax.vmap(function, (0, None)))(a, b)
+
+    def split(a, b):
+        parts = jax.shard_map(
+            lambda a, b: jax.lax.psum(total(kernel(f), a, b), "states"),
+            mesh=mesh,
+            in_specs=specs,
+            out_specs=PartitionSpec(),
+        )
+        return parts(a, b)
+
+    found = jax.jit(jax.value_and_grad(split, (0, 1)))(a, b[0])
+    expected = jax.value_and_grad(total, (1, 2))(f, a, b[0])
+    assert_same(found, expected, 1e-12)
+
+
+def test_a_program_is_exported_for_several_platforms(rng):
+    args = arguments(rng)
+    made = jax.export.export(jax.jit(kernel(f)), platforms=("cpu", "cuda"))(*args)
+    assert_same(made.call(*args), f(*args))
+
+
+def test_a_lowering_that_fails_is_the_plain_one_with_a_warning(rng, monkeypatch):
+    def renamed(_):
+        raise AttributeError("no such name")
+
+    args = arguments(rng)
+    monkeypatch.setattr(_jax, "_constant", renamed)
+    with pytest.warns(RuntimeWarning, match=r"not be lowered: .*no such name"):
+        found = jax.jit(kernel(f))(*args)
+    assert_same(found, f(*args))
 
 
 def test_what_cannot_be_one_kernel_is_compiled_as_written(rng):

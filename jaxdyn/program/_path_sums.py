@@ -15,9 +15,9 @@ import jax.numpy as jnp
 import numpy as np
 from jax import lax
 
-from jaxdyn.algorithms._linear import linear_map
-from jaxdyn.algorithms._walk import from_parents
-from jaxdyn.model import Jumps
+from jaxdyn.program._jumps import Jumps
+from jaxdyn.program._linear_map import linear_map
+from jaxdyn.program._walk import from_parents
 from jaxdyn.spatial import Mat3, Vec3, inverse
 
 

@@ -3,7 +3,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxdyn.algorithms._linear import linear_map
+from jaxdyn.program._linear_map import linear_map
 
 
 def forward(fixed, x):

@@ -3,8 +3,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-from jaxdyn.algorithms import _cpu
-from jaxdyn.algorithms._kernel import kernel
+from jaxdyn.program import _cpu
+from jaxdyn.program._kernel import kernel
 
 
 @pytest.fixture

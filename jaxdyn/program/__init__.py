@@ -1,0 +1,34 @@
+"""How programs are built and compiled: kernels, walks, linear maps; no mechanics."""
+
+from jaxdyn.program._cpu import fast_path as fast_path
+from jaxdyn.program._gather import exchange as exchange
+from jaxdyn.program._gather import put as put
+from jaxdyn.program._gather import take as take
+from jaxdyn.program._jax import ClosedJaxpr as ClosedJaxpr
+from jaxdyn.program._jax import Jaxpr as Jaxpr
+from jaxdyn.program._jax import Literal as Literal
+from jaxdyn.program._jax import batch_size as batch_size
+from jaxdyn.program._jax import is_eager as is_eager
+from jaxdyn.program._jax import is_staged as is_staged
+from jaxdyn.program._jax import traced_name as traced_name
+from jaxdyn.program._jumps import BLOCK as BLOCK
+from jaxdyn.program._jumps import Jumps as Jumps
+from jaxdyn.program._jumps import jump_tables as jump_tables
+from jaxdyn.program._kernel import WRITTEN_OUT as WRITTEN_OUT
+from jaxdyn.program._lanes import Lanes as Lanes
+from jaxdyn.program._lanes import Level as Level
+from jaxdyn.program._lanes import cut_lanes as cut_lanes
+from jaxdyn.program._lanes import subtree_sizes as subtree_sizes
+from jaxdyn.program._linear_map import linear_map as linear_map
+from jaxdyn.program._path_sums import path_product as path_product
+from jaxdyn.program._path_sums import path_sum as path_sum
+from jaxdyn.program._path_sums import subtree_sum as subtree_sum
+from jaxdyn.program._public import alone as alone
+from jaxdyn.program._public import compiled as compiled
+from jaxdyn.program._walk import Laned as Laned
+from jaxdyn.program._walk import collect as collect
+from jaxdyn.program._walk import from_parents as from_parents
+from jaxdyn.program._walk import inward as inward
+from jaxdyn.program._walk import lane_sums as lane_sums
+from jaxdyn.program._walk import outward as outward
+from jaxdyn.program._walk import spread as spread

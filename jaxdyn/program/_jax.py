@@ -1,0 +1,271 @@
+"""All that jaxdyn uses of JAX beyond its documented interface.
+
+What a release of JAX may rename or change is here and nowhere else.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import jax
+import numpy as np
+from jax import lax
+from jax.core import ShapedArray, Tracer, eval_context
+from jax.experimental.xla_metadata import set_xla_metadata as set_xla_metadata
+from jax.extend.core import ClosedJaxpr as ClosedJaxpr  # type: ignore
+from jax.extend.core import Jaxpr as Jaxpr  # type: ignore
+from jax.extend.core import Literal as Literal
+from jax.extend.core import Primitive
+from jax.extend.core import jaxpr_as_fun as jaxpr_as_fun
+from jax.extend.mlir import ir
+from jax.interpreters import ad, batching, mlir
+from jax.interpreters import partial_eval as pe
+from jax.sharding import PartitionSpec
+
+try:
+    from jax.extend.core import get_opaque_trace_state  # type: ignore
+except ImportError:  # before JAX 0.10
+    from jax.core import get_opaque_trace_state  # type: ignore
+
+# into the program of the caller as it is traced; True may mean later, from JAX 0.11 on
+INLINE: Any = jax.Inline.JAX_EARLY if hasattr(jax, "Inline") else True  # type: ignore
+
+with eval_context():
+    _EAGER = get_opaque_trace_state()
+
+# of array types: the axes of `jax.shard_map` along which values differ
+_NONE = ShapedArray((), np.dtype("float32"))
+_AXES = "vma" if hasattr(_NONE, "vma") else "manual_axis_type"  # from JAX 0.12 on
+
+
+# --- what is known while Python runs
+
+
+def is_eager() -> bool:
+    """Whether operations run at once: no `jit`, `vmap` or derivative is traced."""
+    return get_opaque_trace_state() == _EAGER
+
+
+def is_staged(x: Any) -> bool:
+    """Whether `x` stands for numbers that are known only when a program runs."""
+    # tracers of derivatives and of batches hold numbers; their classes are private
+    while isinstance(x, Tracer):
+        if hasattr(x, "primal"):
+            x = x.primal
+        elif hasattr(x, "batch_dim"):
+            x = x.val
+        else:
+            return True
+    return False
+
+
+def batch_size(x: Any) -> int:
+    """How many states the `jax.vmap`s around the call give the argument."""
+    size = 1
+    while hasattr(x, "batch_dim"):
+        if isinstance(x.batch_dim, int):
+            size *= x.val.shape[x.batch_dim]
+        x = x.val
+    return size
+
+
+# --- programs
+
+
+def needed(program: ClosedJaxpr) -> tuple[ClosedJaxpr, list[int]]:
+    """The program without dead code, and the arguments that it needs."""
+    pruned, used = pe.dce_jaxpr(program.jaxpr, [True] * len(program.out_avals))
+    kept = [k for k, is_used in enumerate(used) if is_used]
+    return ClosedJaxpr(pruned, program.consts), kept
+
+
+def with_constants(
+    program: ClosedJaxpr, values: Sequence[np.ndarray | None]
+) -> ClosedJaxpr:
+    """The program with the arguments that have a value as constants."""
+    inner = program.jaxpr
+    bound = [k for k, value in enumerate(values) if value is not None]
+    moved = inner.replace(
+        invars=[inner.invars[k] for k, value in enumerate(values) if value is None],
+        constvars=[*(inner.invars[k] for k in bound), *inner.constvars],
+        debug_info=inner.debug_info.with_unknown_names(),
+    )
+    return ClosedJaxpr(moved, [*(values[k] for k in bound), *program.consts])
+
+
+def traced_name(program: ClosedJaxpr) -> str:
+    """The name of the function that was traced."""
+    return program.jaxpr.debug_info.func_name
+
+
+# --- primitives
+
+
+def primitive(
+    name: str,
+    function: Callable,
+    types: Callable,
+    *,
+    batch: Callable,
+    transpose: Callable,
+    jvp: Callable | None = None,
+    several: bool = True,
+) -> Primitive:
+    """A primitive of our own.
+
+    Args:
+        function: the same in operations of JAX; also how it is lowered.
+        types: the types of the results.
+        batch, transpose, jvp: its rules; without `jvp` it is linear.
+        several: whether it returns a list.
+    """
+    p = Primitive(name)
+    p.multiple_results = several
+    p.def_impl(function)
+    p.def_abstract_eval(types)
+    batching.primitive_batchers[p] = batch
+    if jvp is None:
+        ad.deflinear2(p, transpose)
+    else:
+        ad.primitive_jvps[p] = jvp
+        ad.primitive_transposes[p] = transpose
+    mlir.register_lowering(p, mlir.lower_fun(function, multiple_results=several))
+    return p
+
+
+def is_zero(x: Any) -> bool:
+    """Whether a tangent or cotangent is known to be zero."""
+    return isinstance(x, ad.Zero)
+
+
+def zero_tangent(x: Any) -> Any:
+    """The tangent of a result that does not move."""
+    return ad.Zero(jax.typeof(x).to_tangent_aval())
+
+
+def zero_like(undefined: Any) -> Any:
+    """The zero cotangent of an argument of a transposed map."""
+    return ad.Zero(undefined.aval)
+
+
+def full(x: Any) -> Any:
+    """A tangent or cotangent as an array, also where it is known to be zero."""
+    return ad.instantiate_zeros(x)
+
+
+def is_linear(x: Any) -> bool:
+    """Whether an argument of a transposed map is one by which it is linear."""
+    return ad.is_undefined_primal(x)
+
+
+def type_of(x: Any) -> Any:
+    """The type of an argument of a transposed map."""
+    return x.aval if is_linear(x) else jax.typeof(x)
+
+
+# --- lowering
+
+
+def lower_on_cpu(p: Primitive, function: Callable, several: bool = True) -> None:
+    """Lower a primitive to another function on the CPU."""
+    lowering = mlir.lower_fun(function, multiple_results=several)
+    mlir.register_lowering(p, lowering, platform="cpu")
+
+
+def lower_kernel(
+    p: Primitive, plain: Callable, tuned: Callable, warn: Callable
+) -> None:
+    """Lower to `tuned` on one CPU, and to `plain` everywhere else.
+
+    Both are functions as `as_written`. Arguments that are constants of the caller's
+    program become constants of the `jaxpr` of `tuned`. Where this fails, `warn` gets
+    the reason, and the program is `plain`.
+    """
+    lower_plain = _without_axes(mlir.lower_fun(plain, multiple_results=True))
+    lower_tuned = _without_axes(mlir.lower_fun(tuned, multiple_results=True))
+
+    def lower(ctx: Any, *args: Any, jaxpr: Any, size: Any, batched: Any) -> Any:
+        def as_written() -> Any:
+            return lower_plain(ctx, *args, jaxpr=jaxpr, size=size, batched=batched)
+
+        try:
+            if not _is_alone(ctx):
+                return as_written()
+            values = [
+                None if b else _constant(x) for x, b in zip(args, batched, strict=True)
+            ]
+            free = [k for k, value in enumerate(values) if value is None]
+            return lower_tuned(
+                ctx.replace(avals_in=[ctx.avals_in[k] for k in free]),
+                *(args[k] for k in free),
+                jaxpr=with_constants(jaxpr, values),
+                size=size,
+                batched=tuple(batched[k] for k in free),
+            )
+        except Exception as error:  # whatever a release of JAX has changed
+            warn(f"a program could not be lowered: {error!r}")
+            return as_written()
+
+    mlir.register_lowering(p, lower, cacheable=False)  # type: ignore
+
+
+def _is_alone(ctx: Any) -> bool:
+    """Whether the program is for one CPU and this jaxlib."""
+    module = ctx.module_context
+    devices = getattr(module.axis_context, "num_devices", None) or 1
+    is_exported = module.lowering_parameters.for_export
+    return devices == 1 and tuple(module.platforms) == ("cpu",) and not is_exported
+
+
+def _constant(x: Any) -> np.ndarray | None:
+    """The array, if the program holds its numbers."""
+    operation = getattr(x.owner, "operation", None)  # a block has none
+    if operation is None or operation.name != "stablehlo.constant":
+        return None
+    value = operation.attributes["value"]
+    # a model has no others
+    is_float = isinstance(value, ir.DenseFPElementsAttr)  # type: ignore
+    return np.array(value) if is_float else None
+
+
+# --- `jax.shard_map`
+
+
+def alike(args: Sequence) -> list:
+    """The arguments, all marked to differ along the axes along which any does."""
+    own = [_axes(jax.typeof(x)) for x in args]
+    every = frozenset().union(*own)
+    missing = [tuple(sorted(every - axes)) for axes in own]
+    pairs = zip(args, missing, strict=True)
+    return [lax.pcast(x, axes, to="varying") if axes else x for x, axes in pairs]
+
+
+def differing_as(types: Sequence, args: Sequence) -> Sequence:
+    """Types of results that differ along the same axes as arguments of given types."""
+    if not args or not _axes(args[0]):
+        return types
+    axes, sharding = getattr(args[0], _AXES), args[0].sharding
+
+    def moved(a: Any) -> Any:
+        spec = PartitionSpec(*[None] * a.ndim)
+        return a.update(sharding=sharding.update(spec=spec), **{_AXES: axes})
+
+    return [moved(a) for a in types]
+
+
+def _axes(a: Any) -> frozenset:
+    found = getattr(a, _AXES)
+    return found if isinstance(found, frozenset) else frozenset(found.varying)
+
+
+def _without_axes(lowering: Callable) -> Callable:
+    """A lowering that traces a function of arrays that differ along no axes."""
+    none = {_AXES: getattr(_NONE, _AXES)}
+
+    def lower(ctx: Any, *args: Any, **params: Any) -> Any:
+        own = dict(
+            avals_in=[a.update(**none) for a in ctx.avals_in],
+            avals_out=[a.update(**none) for a in ctx.avals_out],
+        )
+        return lowering(ctx.replace(**own), *args, **params)
+
+    return lower
