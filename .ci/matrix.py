@@ -17,7 +17,7 @@ TOP = Path(__file__).resolve().parent.parent
 PYTHONS = ("python3.11", "python3.12", "python3.13", "python3.14")
 CORE = """
     tests/spatial tests/model tests/program tests/test_reference_dynamics.py
-    tests/algorithms/test_joint_forces.py
+    tests/algorithms/recursions/test_joint_forces.py
     tests/simulate/test_batched.py tests/simulate/test_power.py
     tests/identify/test_checkpoints.py tests/io/test_results.py tests/view/test_plots.py
 """.split()

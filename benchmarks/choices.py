@@ -20,7 +20,8 @@ import numpy as np  # noqa: E402
 
 import jaxdyn as jd  # noqa: E402
 from benchmarks.robots import make  # noqa: E402
-from jaxdyn.algorithms import _derivatives, _factor  # noqa: E402
+from jaxdyn.algorithms.derivatives import _implicit  # noqa: E402
+from jaxdyn.algorithms.recursions import _factor  # noqa: E402
 from jaxdyn.program import _cpu, _kernel  # noqa: E402
 from jaxdyn.spatial import cos_sin  # noqa: E402
 
@@ -114,7 +115,7 @@ def adjoints(arm: jd.Model) -> None:
         return function(fixed, x)
 
     runs = {"closed form": compiled(jax.vmap(gradient), *many)}
-    with changed(_derivatives, linear_map=plain):
+    with changed(_implicit, linear_map=plain):
         runs["the program transposed"] = compiled(jax.vmap(gradient), *many)
     report("gradient of forward dynamics, batch 4096", runs)
 

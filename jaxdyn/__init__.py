@@ -10,42 +10,58 @@ from typing import TYPE_CHECKING, Any
 from jaxdyn import analysis as analysis
 from jaxdyn import motion as motion
 from jaxdyn import robots as robots
-from jaxdyn.algorithms import Accelerations as Accelerations
-from jaxdyn.algorithms import BaseMotion as BaseMotion
-from jaxdyn.algorithms import Factor as Factor
-from jaxdyn.algorithms import Momentum as Momentum
-from jaxdyn.algorithms import Poses as Poses
-from jaxdyn.algorithms import Power as Power
-from jaxdyn.algorithms import Velocities as Velocities
-from jaxdyn.algorithms import body_accelerations as body_accelerations
-from jaxdyn.algorithms import body_velocities as body_velocities
-from jaxdyn.algorithms import center_of_mass as center_of_mass
-from jaxdyn.algorithms import centroidal_momentum_matrix as centroidal_momentum_matrix
-from jaxdyn.algorithms import configuration_rate as configuration_rate
-from jaxdyn.algorithms import denoc_matrices as denoc_matrices
-from jaxdyn.algorithms import difference as difference
-from jaxdyn.algorithms import dynamic_parameters as dynamic_parameters
-from jaxdyn.algorithms import forward_kinematics as forward_kinematics
-from jaxdyn.algorithms import frame_poses as frame_poses
-from jaxdyn.algorithms import gibbs_function as gibbs_function
-from jaxdyn.algorithms import integrate as integrate
-from jaxdyn.algorithms import jacobian as jacobian
-from jaxdyn.algorithms import jacobian_dot_qd as jacobian_dot_qd
-from jaxdyn.algorithms import joint_constraints as joint_constraints
-from jaxdyn.algorithms import kinetic_energy as kinetic_energy
-from jaxdyn.algorithms import lagrangian as lagrangian
-from jaxdyn.algorithms import loop_bias as loop_bias
-from jaxdyn.algorithms import loop_jacobian as loop_jacobian
-from jaxdyn.algorithms import loop_residual as loop_residual
-from jaxdyn.algorithms import loop_wrenches as loop_wrenches
-from jaxdyn.algorithms import momentum as momentum
-from jaxdyn.algorithms import natural_complement as natural_complement
-from jaxdyn.algorithms import neutral as neutral
-from jaxdyn.algorithms import parameter_names as parameter_names
-from jaxdyn.algorithms import potential_energy as potential_energy
-from jaxdyn.algorithms import power as power
-from jaxdyn.algorithms import random_configuration as random_configuration
-from jaxdyn.algorithms import regressor as regressor
+from jaxdyn.algorithms.kinematics import Accelerations as Accelerations
+from jaxdyn.algorithms.kinematics import Poses as Poses
+from jaxdyn.algorithms.kinematics import Velocities as Velocities
+from jaxdyn.algorithms.kinematics import (
+    body_accelerations as body_accelerations,
+)
+from jaxdyn.algorithms.kinematics import body_velocities as body_velocities
+from jaxdyn.algorithms.kinematics import center_of_mass as center_of_mass
+from jaxdyn.algorithms.kinematics import (
+    configuration_rate as configuration_rate,
+)
+from jaxdyn.algorithms.kinematics import difference as difference
+from jaxdyn.algorithms.kinematics import (
+    forward_kinematics as forward_kinematics,
+)
+from jaxdyn.algorithms.kinematics import frame_poses as frame_poses
+from jaxdyn.algorithms.kinematics import integrate as integrate
+from jaxdyn.algorithms.kinematics import jacobian as jacobian
+from jaxdyn.algorithms.kinematics import jacobian_dot_qd as jacobian_dot_qd
+from jaxdyn.algorithms.kinematics import neutral as neutral
+from jaxdyn.algorithms.kinematics import (
+    random_configuration as random_configuration,
+)
+from jaxdyn.algorithms.loops import loop_bias as loop_bias
+from jaxdyn.algorithms.loops import loop_jacobian as loop_jacobian
+from jaxdyn.algorithms.loops import loop_residual as loop_residual
+from jaxdyn.algorithms.loops import loop_wrenches as loop_wrenches
+from jaxdyn.algorithms.recursions import Factor as Factor
+from jaxdyn.algorithms.recursions import Momentum as Momentum
+from jaxdyn.algorithms.recursions import Power as Power
+from jaxdyn.algorithms.recursions import (
+    centroidal_momentum_matrix as centroidal_momentum_matrix,
+)
+from jaxdyn.algorithms.recursions import denoc_matrices as denoc_matrices
+from jaxdyn.algorithms.recursions import (
+    dynamic_parameters as dynamic_parameters,
+)
+from jaxdyn.algorithms.recursions import gibbs_function as gibbs_function
+from jaxdyn.algorithms.recursions import (
+    joint_constraints as joint_constraints,
+)
+from jaxdyn.algorithms.recursions import kinetic_energy as kinetic_energy
+from jaxdyn.algorithms.recursions import lagrangian as lagrangian
+from jaxdyn.algorithms.recursions import momentum as momentum
+from jaxdyn.algorithms.recursions import (
+    natural_complement as natural_complement,
+)
+from jaxdyn.algorithms.recursions import parameter_names as parameter_names
+from jaxdyn.algorithms.recursions import potential_energy as potential_energy
+from jaxdyn.algorithms.recursions import power as power
+from jaxdyn.algorithms.recursions import regressor as regressor
+from jaxdyn.algorithms.steps import BaseMotion as BaseMotion
 from jaxdyn.analysis import check_installation as check_installation
 from jaxdyn.dynamics import Baumgarte as Baumgarte
 from jaxdyn.dynamics import CheckedDynamics as CheckedDynamics

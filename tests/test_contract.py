@@ -153,7 +153,7 @@ ELSEWHERE = {  # not a function of a state: tested where they are built
     "joint_limit_event",
     "power_balance",
     "simulate",
-    # of models with loops: tests/dynamics/test_loops.py, tests/algorithms/test_loops.py
+    # of models with loops: tests/dynamics/test_loops.py, tests/algorithms/loops
     "check_loops",
     "close_loops",
     "constrained_dynamics",
@@ -203,7 +203,7 @@ def each(names, extra=EXTRA):
 
 SLOPES = {"linearize", "inverse_dynamics_derivatives"}  # their slopes are curvatures
 each_function = each(FUNCTIONS)
-# `linearize` stands for both in a batch; tests/algorithms/test_slopes.py compiles them
+# `linearize` stands for both in a batch; tests/algorithms/derivatives compiles them
 each_compiled = each(FUNCTIONS, EXTRA | SLOPES)
 each_batched = each(FUNCTIONS, EXTRA | {"inverse_dynamics_derivatives"})
 each_differentiated = each(  # tests/simulate/test_rollout.py

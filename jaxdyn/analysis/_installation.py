@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxdyn.algorithms import random_configuration
+from jaxdyn.algorithms.kinematics import random_configuration
 from jaxdyn.dynamics import forward_dynamics
 from jaxdyn.program import fast_path
 from jaxdyn.robots import puma_560

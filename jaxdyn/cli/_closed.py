@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxdyn.algorithms import loop_jacobian, loop_residual
+from jaxdyn.algorithms.loops import loop_jacobian, loop_residual
 from jaxdyn.cli import _settings as settings
 from jaxdyn.dynamics import project_configuration, project_velocity
 from jaxdyn.model import Model

@@ -8,7 +8,7 @@ import equinox as eqx
 import jax
 import numpy as np
 
-from jaxdyn.algorithms import dynamic_parameters, parameter_names
+from jaxdyn.algorithms.recursions import dynamic_parameters, parameter_names
 from jaxdyn.dynamics import inverse_dynamics
 from jaxdyn.identify import (
     Fit,

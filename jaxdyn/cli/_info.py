@@ -6,7 +6,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxdyn.algorithms import forward_kinematics, frame_poses, neutral
+from jaxdyn.algorithms.kinematics import (
+    forward_kinematics,
+    frame_poses,
+    neutral,
+)
 from jaxdyn.analysis import check_installation
 from jaxdyn.cli._robots import load, radians
 from jaxdyn.dynamics import gravity_forces, mass_matrix

@@ -13,7 +13,11 @@ import numpy as np
 import optimistix
 
 import jaxdyn.motion as motions
-from jaxdyn.algorithms import forward_kinematics, frame_poses, neutral
+from jaxdyn.algorithms.kinematics import (
+    forward_kinematics,
+    frame_poses,
+    neutral,
+)
 from jaxdyn.cli import _settings as settings
 from jaxdyn.cli._closed import check_control, check_method, closed_start
 from jaxdyn.cli._robots import load, radian_rates, radians

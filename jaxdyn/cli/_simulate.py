@@ -11,7 +11,7 @@ import diffrax
 import jax
 import numpy as np
 
-from jaxdyn.algorithms import difference
+from jaxdyn.algorithms.kinematics import difference
 from jaxdyn.cli._interrupt import interruptible
 from jaxdyn.cli._problem import Problem, prepare
 from jaxdyn.cli._reproduce import known_experiments

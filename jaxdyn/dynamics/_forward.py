@@ -9,17 +9,16 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms import (
-    BaseMotion,
+from jaxdyn.algorithms.derivatives import inverse_slopes
+from jaxdyn.algorithms.kinematics import integrate, turning_rate
+from jaxdyn.algorithms.loops import range_space
+from jaxdyn.algorithms.recursions import (
     Factor,
     denoc_factor,
-    integrate,
-    inverse_slopes,
     least_pivot,
     pivot_shares,
-    range_space,
-    turning_rate,
 )
+from jaxdyn.algorithms.steps import BaseMotion
 from jaxdyn.dynamics._auto import automatic
 from jaxdyn.dynamics._inverse import inverse_dynamics
 from jaxdyn.dynamics._loops import constrained
@@ -166,6 +165,8 @@ def _forward_dynamics(
 ) -> Any:
     inputs = arguments(model, q=q, qd=qd, tau=tau, f_ext=f_ext, base=base)
     options = dict(refine=refine, chunk=chunk)
+    if not model.loops:
+        return open_dynamics(method, *inputs, **options)[0]
     return constrained(method, range_space, *inputs, None, **options)[0]
 
 

@@ -3,22 +3,24 @@
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms import (
-    BaseMotion,
+from jaxdyn.algorithms.derivatives import inverse_slopes
+from jaxdyn.algorithms.log_depth import (
+    parallel_composite,
+    parallel_newton_euler,
+)
+from jaxdyn.algorithms.recursions import (
     composite,
     coriolis,
     denoc,
     denoc_inertia,
     gibbs_appell,
     gibbs_appell_inertia,
-    inverse_slopes,
     newton_euler,
     noc,
-    parallel_composite,
-    parallel_newton_euler,
     passive_forces,
     transmitted_wrenches,
 )
+from jaxdyn.algorithms.steps import BaseMotion
 from jaxdyn.dynamics._choose import choose
 from jaxdyn.model import Model, arguments
 from jaxdyn.program import compiled

@@ -10,15 +10,15 @@ from jax import lax
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Float
 
-from jaxdyn.algorithms import (
-    BaseMotion,
+from jaxdyn.algorithms.kinematics import forward_kinematics
+from jaxdyn.algorithms.loops import (
     cutoff,
-    forward_kinematics,
     loop_jacobian,
     loop_rows,
     loop_wrenches,
     row_forces,
 )
+from jaxdyn.algorithms.steps import BaseMotion
 from jaxdyn.dynamics._inverse import inverse_dynamics, joint_reactions
 from jaxdyn.model import Model, arguments, check_freedoms, chosen_coordinates
 from jaxdyn.program import compiled

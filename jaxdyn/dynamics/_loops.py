@@ -9,29 +9,30 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from jaxdyn.algorithms import (
-    BaseMotion,
-    LoopRows,
+from jaxdyn.algorithms.derivatives import implicit, refined
+from jaxdyn.algorithms.kinematics import (
     Poses,
     body_motions,
     body_velocities,
-    cutoff,
-    denoc_factor,
     forward_kinematics,
-    implicit,
     integrate,
+)
+from jaxdyn.algorithms.loops import (
+    LoopRows,
+    cutoff,
     kkt,
     loop_rows,
     mobility,
     range_space,
     recursive,
-    refined,
     row_forces,
     row_rates,
     second_rates,
     sequential_regularization,
     solve_saddle,
 )
+from jaxdyn.algorithms.recursions import denoc_factor
+from jaxdyn.algorithms.steps import BaseMotion
 from jaxdyn.dynamics._choose import choose
 from jaxdyn.dynamics._inverse import inverse_dynamics
 from jaxdyn.dynamics._open import open_dynamics, tree_dynamics
@@ -128,6 +129,8 @@ def constrained_dynamics(
     if method == "sequential_regularization":
         prepare = partial(prepare, tolerance=tolerance)
     inputs = arguments(model, **given)
+    if not model.loops:
+        return open_dynamics("denoc", *inputs)[0], jnp.zeros(0, inputs[1].dtype)
     return constrained("denoc", prepare, *inputs, baumgarte)
 
 
@@ -139,10 +142,6 @@ def constrained(
     `inputs` are the model, q, qd, tau, f_ext, base and Baumgarte's method; `options`
     those of `tree_dynamics`.
     """
-    model, q, *others, _ = inputs
-    if not model.loops:
-        found = open_dynamics(method, model, q, *others, refine=refine, **options)
-        return found[0], jnp.zeros(0, q.dtype)
     tree = tree_dynamics(method, **options)
 
     def forward(*inputs: Any) -> Any:

@@ -7,24 +7,28 @@ import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import cho_factor, cho_solve
 
-from jaxdyn.algorithms import (
+from jaxdyn.algorithms.derivatives import (
+    implicit,
+    inverse_gradient,
+    refined,
+    solve_inertia,
+    with_slopes_of,
+)
+from jaxdyn.algorithms.log_depth import (
     SegmentFactor,
+    parallel_forward,
+    parallel_pullback,
+)
+from jaxdyn.algorithms.recursions import (
     articulated,
     composite,
     denoc_factor,
     denoc_forward,
     gibbs_appell,
     gibbs_appell_inertia,
-    implicit,
-    inverse_gradient,
     newton_euler,
     noc,
-    parallel_forward,
-    parallel_pullback,
     passive_forces,
-    refined,
-    solve_inertia,
-    with_slopes_of,
 )
 from jaxdyn.dynamics._choose import choose
 from jaxdyn.dynamics._inverse import inverse_dynamics

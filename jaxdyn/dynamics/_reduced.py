@@ -7,7 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms import composite, cutoff, loop_jacobian
+from jaxdyn.algorithms.loops import cutoff, loop_jacobian
+from jaxdyn.algorithms.recursions import composite
 from jaxdyn.model import Model, arguments, check_freedoms, chosen_coordinates
 from jaxdyn.program import compiled
 

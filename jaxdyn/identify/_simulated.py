@@ -10,7 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, Int
 
-from jaxdyn.algorithms import difference, integrate
+from jaxdyn.algorithms.kinematics import difference, integrate
 from jaxdyn.identify._rows import check_positive
 from jaxdyn.io import Log
 from jaxdyn.model import Model

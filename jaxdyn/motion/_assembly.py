@@ -12,12 +12,8 @@ from jax import lax
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxdyn.algorithms import (
-    forward_kinematics,
-    integrate,
-    loop_jacobian,
-    loop_residual,
-)
+from jaxdyn.algorithms.kinematics import forward_kinematics, integrate
+from jaxdyn.algorithms.loops import loop_jacobian, loop_residual
 from jaxdyn.model import ROWS, Model, chosen_joints
 from jaxdyn.motion._inputs import inputs, positive
 from jaxdyn.motion._inverse_kinematics import within

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms import difference, integrate
+from jaxdyn.algorithms.kinematics import difference, integrate
 from jaxdyn.dynamics import bias_forces, inverse_dynamics
 from jaxdyn.model import Model, arguments
 from jaxdyn.motion._inputs import expect, inputs

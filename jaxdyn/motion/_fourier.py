@@ -6,7 +6,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms import integrate
+from jaxdyn.algorithms.kinematics import integrate
 from jaxdyn.model import Model
 from jaxdyn.motion._inputs import inputs, positive
 from jaxdyn.motion._motion import JointMotion, Time, follow

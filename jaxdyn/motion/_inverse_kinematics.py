@@ -11,7 +11,13 @@ import numpy as np
 import optimistix
 from jaxtyping import Array, Bool, Float, Int
 
-from jaxdyn.algorithms import Place, Poses, forward_kinematics, integrate, moving_place
+from jaxdyn.algorithms.kinematics import (
+    Place,
+    Poses,
+    forward_kinematics,
+    integrate,
+    moving_place,
+)
 from jaxdyn.model import Model
 from jaxdyn.motion._inputs import check_rotation, inputs, positive, reach
 from jaxdyn.program import alone

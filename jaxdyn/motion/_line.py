@@ -6,7 +6,12 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from jaxdyn.algorithms import Place, difference, integrate, jacobian_at
+from jaxdyn.algorithms.kinematics import (
+    Place,
+    difference,
+    integrate,
+    jacobian_at,
+)
 from jaxdyn.model import Model
 from jaxdyn.motion._inverse_kinematics import Goal, frame_pose, within
 from jaxdyn.motion._motion import JointMotion, polynomial_value, quintic

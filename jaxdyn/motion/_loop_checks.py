@@ -6,7 +6,7 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms import loop_jacobian, loop_residual
+from jaxdyn.algorithms.loops import loop_jacobian, loop_residual
 from jaxdyn.model import Model
 from jaxdyn.motion._assembly import loop_errors
 from jaxdyn.motion._inputs import inputs

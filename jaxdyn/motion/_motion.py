@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms import difference, integrate
+from jaxdyn.algorithms.kinematics import difference, integrate
 from jaxdyn.model import Model
 from jaxdyn.motion._inputs import real
 from jaxdyn.program import alone

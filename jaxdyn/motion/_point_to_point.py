@@ -4,7 +4,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms import difference, integrate
+from jaxdyn.algorithms.kinematics import difference, integrate
 from jaxdyn.model import Model
 from jaxdyn.motion._inputs import inputs, positive
 from jaxdyn.motion._motion import (

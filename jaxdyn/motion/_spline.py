@@ -10,7 +10,7 @@ from jax.core import Tracer
 from jax.lax.linalg import tridiagonal_solve
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms import difference, integrate
+from jaxdyn.algorithms.kinematics import difference, integrate
 from jaxdyn.model import Model
 from jaxdyn.motion._inputs import expect, inputs
 from jaxdyn.motion._motion import JointMotion, Time, follow

@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
-from jaxdyn.algorithms import moving_place
+from jaxdyn.algorithms.kinematics import moving_place
 from jaxdyn.model import Model
 from jaxdyn.motion._inputs import check_rotation, inputs, positive, reach
 from jaxdyn.motion._inverse_kinematics import Frame, inverse_kinematics

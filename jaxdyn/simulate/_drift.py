@@ -10,7 +10,8 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms import configuration_rate, loop_residual, unit_quaternions
+from jaxdyn.algorithms.kinematics import configuration_rate, unit_quaternions
+from jaxdyn.algorithms.loops import loop_residual
 from jaxdyn.dynamics import Baumgarte, project_configuration, project_velocity
 from jaxdyn.model import Model
 

@@ -4,7 +4,7 @@ from typing import Any
 
 import equinox as eqx
 
-from jaxdyn.algorithms import configuration_rate, unit_quaternions
+from jaxdyn.algorithms.kinematics import configuration_rate, unit_quaternions
 from jaxdyn.dynamics import Baumgarte, constrained_dynamics, forward_dynamics
 from jaxdyn.model import Model
 from jaxdyn.simulate._drift import Drift, closed

@@ -7,8 +7,8 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms import (
-    configuration_rate,
+from jaxdyn.algorithms.kinematics import configuration_rate
+from jaxdyn.algorithms.recursions import (
     kinetic_energy,
     potential_energy,
     power,

@@ -10,7 +10,11 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms import configuration_rate, integrate, unit_quaternions
+from jaxdyn.algorithms.kinematics import (
+    configuration_rate,
+    integrate,
+    unit_quaternions,
+)
 from jaxdyn.dynamics import forward_dynamics, inverse_dynamics
 from jaxdyn.model import Model, arguments, is_index
 from jaxdyn.program import alone, compiled

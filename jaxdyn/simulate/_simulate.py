@@ -11,7 +11,8 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms import kinetic_energy, loop_residual, potential_energy
+from jaxdyn.algorithms.loops import loop_residual
+from jaxdyn.algorithms.recursions import kinetic_energy, potential_energy
 from jaxdyn.dynamics import SOLVERS
 from jaxdyn.model import Model, arguments, is_index
 from jaxdyn.simulate._drift import Drift, Projected, check_closed, check_drift

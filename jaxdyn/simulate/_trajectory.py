@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Bool, Float
 
-from jaxdyn.algorithms import unit_quaternions
+from jaxdyn.algorithms.kinematics import unit_quaternions
 from jaxdyn.model import Model, Topology
 from jaxdyn.simulate._drift import closed
 

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxdyn.algorithms import integrate, neutral
+from jaxdyn.algorithms.kinematics import integrate, neutral
 from jaxdyn.model import JOINT_TYPES, Model
 from jaxdyn.view._coordinates import SI, Units, positions, quantities, rates
 from jaxdyn.view._samples import Samples, samples

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 
-from jaxdyn.algorithms import forward_kinematics
+from jaxdyn.algorithms.kinematics import forward_kinematics
 from jaxdyn.model import JOINT_TYPES, Model
 
 

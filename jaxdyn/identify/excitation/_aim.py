@@ -8,7 +8,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms import dynamic_parameters, regressor
+from jaxdyn.algorithms.recursions import dynamic_parameters, regressor
 from jaxdyn.identify.excitation._plan import Plan, Shape
 from jaxdyn.model import Model
 

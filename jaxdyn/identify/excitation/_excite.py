@@ -9,7 +9,7 @@ import numpy as np
 import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
-from jaxdyn.algorithms import dynamic_parameters
+from jaxdyn.algorithms.recursions import dynamic_parameters
 from jaxdyn.identify.excitation._aim import Criterion
 from jaxdyn.identify.excitation._plan import Form, Shape
 from jaxdyn.identify.excitation._problem import (

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms import neutral
+from jaxdyn.algorithms.kinematics import neutral
 from jaxdyn.io import column_names
 from jaxdyn.model import Model
 

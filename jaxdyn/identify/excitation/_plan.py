@@ -9,7 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 from scipy.interpolate import CubicSpline
 
-from jaxdyn.algorithms import integrate
+from jaxdyn.algorithms.kinematics import integrate
 from jaxdyn.dynamics import inverse_dynamics
 from jaxdyn.identify.excitation._limits import Limits
 from jaxdyn.model import Model

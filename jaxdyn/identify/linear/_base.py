@@ -7,10 +7,8 @@ import jax
 import numpy as np
 import scipy.linalg
 
-from jaxdyn.algorithms import (
-    parameter_names,
-    random_configuration,
-)
+from jaxdyn.algorithms.kinematics import random_configuration
+from jaxdyn.algorithms.recursions import parameter_names
 from jaxdyn.identify._rows import check_tree, log_arrays
 from jaxdyn.identify.linear._columns import (
     FREE,

@@ -7,7 +7,11 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxdyn.algorithms import dynamic_parameters, parameter_names, regressor
+from jaxdyn.algorithms.recursions import (
+    dynamic_parameters,
+    parameter_names,
+    regressor,
+)
 from jaxdyn.model import Model
 
 FREE = ("*.inertial", "*.damping", "*.friction")  # what is free unless told otherwise

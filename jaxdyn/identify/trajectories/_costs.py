@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms import difference
+from jaxdyn.algorithms.kinematics import difference
 from jaxdyn.model import Model
 from jaxdyn.motion import JointMotion
 

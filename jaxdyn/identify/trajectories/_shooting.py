@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms import difference, integrate
+from jaxdyn.algorithms.kinematics import difference, integrate
 from jaxdyn.identify.trajectories._costs import CostFunction, cost_of
 from jaxdyn.identify.trajectories._limits import Forces
 from jaxdyn.model import Model

@@ -9,7 +9,7 @@ import optax
 from jaxtyping import Array, Float
 from tqdm import tqdm
 
-from jaxdyn.algorithms import difference
+from jaxdyn.algorithms.kinematics import difference
 from jaxdyn.identify.trajectories._costs import CostFunction, cost_of
 from jaxdyn.identify.trajectories._descent import LBFGS_LONG
 from jaxdyn.identify.trajectories._limits import joint_forces

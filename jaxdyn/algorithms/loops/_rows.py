@@ -1,0 +1,264 @@
+"""The kinematics of closed loops: how far cut joints are open, and how they move.
+
+A cut joint joins the frames a and b of two bodies. What it holds are its rows: each is
+a length or an angle phi_k that must stay zero. As a force or moment lambda_k on body a,
+and its opposite on body b, the row does the work lambda_k phi_k.
+"""
+
+from typing import Any
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxdyn.algorithms.kinematics import (
+    Poses,
+    body_motions,
+    forward_kinematics,
+)
+from jaxdyn.algorithms.steps import Joint, Motion, joints, product
+from jaxdyn.model import ROWS, Model, arguments
+from jaxdyn.program import collect, compiled, from_parents, put, take
+from jaxdyn.spatial import Mat3, Vec3, cross, cross_columns, dot
+
+
+class Side(eqx.Module):
+    """The frames of all loops on one of their bodies, in the world.
+
+    Attributes:
+        A: axes; x: origins.
+        arm: from the origin of the body to that of the frame.
+    """
+
+    A: Mat3
+    x: Vec3
+    arm: Vec3
+
+
+class LoopRows(eqx.Module):
+    """What all loops hold, one row for each multiplier.
+
+    Attributes:
+        residual: how far the row is open.
+        wrench_a, wrench_b: force and moment on body a and body b for a multiplier of
+            one, in world axes, about the origin of that body.
+    """
+
+    residual: Float[Array, " nc"]
+    wrench_a: Float[Array, "nc 6"]
+    wrench_b: Float[Array, "nc 6"]
+
+
+@compiled()
+def loop_residual(model: Model, q: Float[Array, " nq"]) -> Float[Array, " nc"]:
+    """How far the loops are open at `q`: the rows of each cut joint, loop by loop.
+
+    Lengths in metres, and small angles (their sines) in radians.
+    """
+    model, q = arguments(model, q=q)
+    return loop_rows(model, forward_kinematics(model, q)).residual
+
+
+@compiled()
+def loop_jacobian(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nc nv"]:
+    r"""The matrix Psi(q) with $\dot\varphi = \Psi \dot q$, [Ghosal] lecture 30."""
+    model, q = arguments(model, q=q)
+    joint = collect(model.topology.lanes, tuple(x[0] for x in joints(model, q)))
+    return loop_matrix(model, joint, loop_rows(model, forward_kinematics(model, q)))
+
+
+@compiled()
+def loop_bias(
+    model: Model, q: Float[Array, " nq"], qd: Float[Array, " nv"]
+) -> Float[Array, " nc"]:
+    r"""The right-hand side $-\dot\Psi \dot q$ of $\Psi \ddot q = -\dot\Psi \dot q$."""
+    model, q, qd = arguments(model, q=q, qd=qd)
+    return -second_rates(model, body_motions(model, q, qd, None))
+
+
+@compiled()
+def loop_wrenches(
+    model: Model, q: Float[Array, " nq"], loop_forces: Float[Array, " nc"]
+) -> Float[Array, "loops 6"]:
+    """Force and moment that body a of each loop receives through its cut joint.
+
+    In world axes, the moment about the origin of frame a; body b receives the opposite.
+    """
+    model, q, loop_forces = arguments(model, q=q, loop_forces=loop_forces)
+    poses = forward_kinematics(model, q)
+    owner = np.repeat(np.arange(len(model.loops)), _row_counts(model))
+    rows = loop_rows(model, poses).wrench_a * loop_forces[:, None]
+    wrench = put(rows, owner, len(model.loops))
+    f, n = Vec3.of(wrench[:, :3]), Vec3.of(wrench[:, 3:])
+    n = n - cross(_frames(model, "a", poses).arm, f)
+    return jnp.concatenate([f.array(), n.array()], axis=-1)
+
+
+def loop_rows(model: Model, poses: Poses) -> LoopRows:
+    """The rows of all loops at the poses of the bodies."""
+    a, b = (_frames(model, side, poses) for side in "ab")
+    o = jax.tree.map(jnp.zeros_like, a.x)
+    s, one = a.x - b.x, jnp.ones_like(a.x.x)
+    world = Vec3(one, o.x, o.x), Vec3(o.x, one, o.x), Vec3(o.x, o.x, one)
+    frame = a.A.x, a.A.y, a.A.z
+    forces = (*world, *frame, o, o, o, o)
+    # a force along an axis of a acts at the origin of b, also on body a
+    about_a = o, o, o, *(cross(d, s) for d in frame), *_angular(a, b)
+    about_b = o, o, o, o, o, o, *(-n for n in _angular(a, b))
+    wrench_a = [(f, n + cross(a.arm, f)) for f, n in _pairs(forces, about_a)]
+    wrench_b = [(-f, n - cross(b.arm, f)) for f, n in _pairs(forces, about_b)]
+    return LoopRows(
+        _chosen(model, jnp.stack(_openings(a, b), axis=-1)),
+        *(_chosen(model, _stacked(rows)) for rows in (wrench_a, wrench_b)),
+    )
+
+
+def row_rates(
+    model: Model, rows: LoopRows, v: Float[Array, "n 3"], w: Float[Array, "n 3"]
+) -> Float[Array, " nc"]:
+    """The rates Psi qd of the rows, from the velocities of the bodies; O(n + m)."""
+    twists = jnp.concatenate([v, w], axis=-1)
+    still = jnp.zeros(6, twists.dtype)
+    a, b = (
+        wrench * from_parents(_row_bodies(model, side), twists, still)
+        for side, wrench in (("a", rows.wrench_a), ("b", rows.wrench_b))
+    )
+    return (a + b).sum(axis=-1)
+
+
+def row_forces(
+    model: Model, rows: LoopRows, loop_forces: Float[Array, " nc"]
+) -> Float[Array, "n 6"]:
+    """The wrenches of the loop forces on all bodies, as `f_ext`; O(n + m)."""
+    end = model.n + 1  # the share of the world is put beyond the end, and dropped
+    a, b = (
+        put(loop_forces[:, None] * wrench, _row_bodies(model, side) % end, model.n)
+        for side, wrench in (("a", rows.wrench_a), ("b", rows.wrench_b))
+    )
+    return a + b
+
+
+def loop_matrix(model: Model, joint: Joint, rows: LoopRows) -> Float[Array, "nc nv"]:
+    """The matrix Psi: columns of the joints that move either body; O(nc nv).
+
+    `joint` are the joints of all steps in world axes.
+    """
+    t = model.topology
+    origins = take(joint.r, t.steps.last)
+    zero = Vec3.zero(origins.x.dtype)
+    joint = jax.tree.map(lambda x: x[None], take(joint, t.dof_steps))
+
+    def part(side: str, wrench: Any) -> Any:
+        bodies = _row_bodies(model, side)
+        f, n = Vec3.of(wrench[:, :3]), Vec3.of(wrench[:, 3:])
+        origin = from_parents(bodies, origins, zero)
+        f, n, origin = jax.tree.map(lambda x: x[:, None], (f, n, origin))
+        moves = np.concatenate([t.moves, np.zeros((t.nv, 1), bool)], axis=1)
+        power = joint.along(f, n + cross(origin - joint.r, f))
+        return jnp.where(moves[:, bodies].T, power, 0)
+
+    return part("a", rows.wrench_a) + part("b", rows.wrench_b)
+
+
+def second_rates(model: Model, at: Motion) -> Float[Array, " nc"]:
+    r"""The second rates $\Psi \ddot q + \dot\Psi \dot q$ of the rows in a motion.
+
+    The rows are products of axes and origins of both frames, whose motion is known.
+    """
+    a, b = (_moving(model, side, at) for side in "ab")
+    frames, rates, second = _pairs(a, b)
+
+    def rate(sides: Any, rates: Any) -> Any:
+        return jax.jvp(lambda a, b: _openings(a, b), sides, rates)[1]
+
+    out = jax.jvp(rate, (frames, rates), (rates, second))[1]
+    return _chosen(model, jnp.stack(out, axis=-1))
+
+
+def _openings(a: Side, b: Side) -> tuple:
+    """phi of every row in `ROWS`, for all loops."""
+    s = a.x - b.x
+    linear = s.x, s.y, s.z, dot(a.A.x, s), dot(a.A.y, s), dot(a.A.z, s)
+    angular = (
+        dot(a.A.y, b.A.z),
+        -dot(a.A.x, b.A.z),
+        dot(a.A.x, b.A.y),
+        dot(a.A.z, b.A.x),
+    )
+    return *linear, *angular
+
+
+def _angular(a: Side, b: Side) -> tuple[Vec3, Vec3, Vec3, Vec3]:
+    """The axes about which the angles of the rows turn: of u . v it is u x v."""
+    return (
+        cross(a.A.y, b.A.z),
+        -cross(a.A.x, b.A.z),
+        cross(a.A.x, b.A.y),
+        cross(a.A.z, b.A.x),
+    )
+
+
+def _frames(model: Model, side: str, poses: Poses) -> Side:
+    """The frames of all loops on one side."""
+    dtype = poses.p.dtype
+    bodies = _loop_bodies(model, side)
+    world = jnp.eye(3, dtype=dtype), jnp.zeros(3, dtype)
+    R, p = from_parents(bodies, (poses.R, poses.p), world)
+    frame_R, frame_p = (
+        jnp.array([getattr(loop, f"{name}_{side}") for loop in model.loops], dtype)
+        for name in "Rp"
+    )
+    if not model.loops:
+        frame_R, frame_p = frame_R.reshape(0, 3, 3), frame_p.reshape(0, 3)
+    arm = product(R, frame_p[..., None])[..., 0]
+    A = Mat3.of(product(R, frame_R))
+    return Side(A, Vec3.of(p + arm), Vec3.of(arm))
+
+
+def _moving(model: Model, side: str, at: Motion) -> tuple[Side, Side, Side]:
+    """The frames of one side, their rates and second rates."""
+    frame = _frames(model, side, Poses(at.R.array(), at.p.array()))
+    bodies = _loop_bodies(model, side)
+    o = Vec3.zero(at.p.x.dtype)
+    moved = from_parents(bodies, (at.v, at.w, at.dv, at.dw), (o, o, o, o))
+    v, w, dv, dw = moved
+    spin, turning = cross_columns(w, frame.A), cross(w, frame.arm)
+    twice = cross_columns(dw, frame.A) + cross_columns(w, spin)
+    bent = cross(dw, frame.arm) + cross(w, turning)
+    rate = Side(spin, v + turning, turning)
+    return frame, rate, Side(twice, dv + bent, bent)
+
+
+def _loop_bodies(model: Model, side: str) -> np.ndarray:
+    """Of each loop its body on one side, -1 for the world."""
+    return np.array([getattr(loop, f"body_{side}") for loop in model.loops], int)
+
+
+def _row_bodies(model: Model, side: str) -> np.ndarray:
+    """Of each row its body on one side, -1 for the world."""
+    return np.repeat(_loop_bodies(model, side), _row_counts(model))
+
+
+def _row_counts(model: Model) -> np.ndarray:
+    return np.array([len(loop.rows) for loop in model.loops], int)
+
+
+def _chosen(model: Model, rows: Any) -> Any:
+    """Of all rows [loops, len(ROWS), ...] those that the cut joints hold."""
+    index = [
+        k * len(ROWS) + ROWS.index(row)
+        for k, loop in enumerate(model.loops)
+        for row in loop.rows
+    ]
+    return take(rows.reshape((-1, *rows.shape[2:])), np.array(index, int))
+
+
+def _pairs(*sequences: Any) -> Any:
+    return zip(*sequences, strict=True)
+
+
+def _stacked(wrenches: list[tuple[Vec3, Vec3]]) -> Float[Array, "loops rows 6"]:
+    rows = [jnp.concatenate([f.array(), n.array()], axis=-1) for f, n in wrenches]
+    return jnp.stack(rows, axis=1)

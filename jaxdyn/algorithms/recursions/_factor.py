@@ -1,0 +1,287 @@
+"""The factor M = U D Uᵀ of the inertia matrix, by reverse Gaussian elimination."""
+
+from typing import Any, ClassVar
+
+import equinox as eqx
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from jaxtyping import Array, Bool, Float, Num
+
+from jaxdyn.algorithms.recursions._newton_euler import newton_euler
+from jaxdyn.algorithms.steps import Joint, filled, joints, pairs, rates
+from jaxdyn.model import Model, Topology
+from jaxdyn.program import (
+    Laned,
+    Lanes,
+    collect,
+    compiled,
+    inward,
+    outward,
+    spread,
+)
+from jaxdyn.spatial import ArticulatedInertia, Scalar, Sym3, Vec3, dot
+
+DENSE = 64  # joints up to which many columns are solved with U as a matrix
+
+
+class Factor(eqx.Module):
+    """The inertia matrix as U D Uᵀ: U unit upper triangular, D diagonal.
+
+    Factored once in O(n); each right-hand side then costs O(n).
+
+    Attributes:
+        joint: the joints in world axes, laned.
+        psi: the vectors psi_i of [Mohan] eq. 33, force and moment, laned.
+        m_hat: the pivots, laned.
+    """
+
+    joint: Laned
+    psi: Laned
+    m_hat: Laned
+    topology: Topology = eqx.field(static=True)
+
+    inverse_dynamics: ClassVar = staticmethod(newton_euler)
+
+    def solve(self, b: Num[Array, " nv *columns"]) -> Float[Array, " nv *columns"]:
+        """The solution x of M x = b, for one or many right-hand sides as columns."""
+        b, nv = jnp.asarray(b), self.topology.nv
+        if b.ndim not in (1, 2) or b.shape[0] != nv:
+            raise ValueError(
+                f"b has shape {b.shape}, expected ({nv},) or ({nv}, columns) for model "
+                f"{self.topology.name!r}."
+            )
+        if jnp.issubdtype(b.dtype, jnp.complexfloating):
+            raise ValueError("b is complex, expected real numbers.")
+        own = self.m_hat[0].dtype
+        is_float = jnp.issubdtype(b.dtype, jnp.floating)
+        dtype = np.result_type(own, b.dtype) if is_float else own
+        cast, b = jax.tree.map(lambda x: x.astype(dtype), (self, b))
+        return cast._solve(b) if b.ndim == 1 else cast._solve_columns(b)
+
+    def half(self, b: Float[Array, " nv *columns"]) -> Float[Array, " nv *columns"]:
+        r"""The product $D^{-1/2} U^{-1} b$, whose square is $b^T M^{-1} b$."""
+        return self._half(b) if b.ndim == 1 else self._half_columns(b)
+
+    def other_half(self, y: Float[Array, " nv"]) -> Float[Array, " nv"]:
+        r"""The product $U^{-T} D^{-1/2} y$: of y = `half` of b it is M⁻¹ b."""
+        lanes = self.topology.lanes
+        rows = spread(lanes, rates(self.topology, y))
+        pairs = zip(rows, self.m_hat, strict=True)
+        return self.substitute(tuple(y / jnp.sqrt(m_hat) for y, m_hat in pairs))
+
+    @compiled()
+    def _solve(self, b: Float[Array, " nv"]) -> Float[Array, " nv"]:
+        r"""First U phi_hat = b and D phi_tilde = phi_hat inward, then Uᵀ x = phi_tilde.
+
+        [Shah] eq. 23 and Table 3, [Mohan] section 4, steps A to D.
+        """
+        return self.substitute(self._eliminated(b))
+
+    @compiled()
+    def _half(self, b: Float[Array, " nv"]) -> Float[Array, " nv"]:
+        t = self.topology
+        pairs = zip(self._eliminated(b), self.m_hat, strict=True)
+        rows = tuple(phi_tilde * jnp.sqrt(m_hat) for phi_tilde, m_hat in pairs)
+        return collect(t.lanes, rows, t.dof_steps)
+
+    def _eliminated(self, b: Float[Array, " nv"]) -> Laned:
+        """The vector phi_tilde of [Shah] Table 3, step 1, laned."""
+        lanes, zero = self.topology.lanes, Vec3.zero(b.dtype)
+
+        def eliminate(eta: Any, x: Any) -> Any:
+            joint, (psi_f, psi_n), m_hat, phi = x
+            phi_hat = phi - joint.along(*eta)
+            eta = (eta[0] + psi_f * phi_hat, eta[1] + psi_n * phi_hat)
+            return joint.to_parent(*eta), phi_hat / m_hat
+
+        phi = spread(lanes, rates(self.topology, b))
+        rows = tuple(zip(self.joint, self.psi, self.m_hat, phi, strict=True))
+        return inward(lanes, eliminate, (zero, zero), rows)[1]
+
+    @compiled()
+    def _solve_columns(
+        self, b: Float[Array, "nv columns"]
+    ) -> Float[Array, "nv columns"]:
+        """The same for all columns at once: for small systems with U as a matrix.
+
+        One column after the other takes O(n) each; with U it is O(n²), but in long
+        rows: faster for 7 joints (`benchmarks/choices.py`).
+        """
+        if not 0 < self.topology.nv <= DENSE:
+            return jax.vmap(self._solve, in_axes=1, out_axes=1)(b)
+        above = self.U - jnp.eye(self.topology.nv, dtype=b.dtype)
+        x = _removed(above.T, b, reverse=True)
+        return _removed(above, x / self.D[:, None])
+
+    @compiled()
+    def _half_columns(
+        self, b: Float[Array, "nv columns"]
+    ) -> Float[Array, "nv columns"]:
+        if not 0 < self.topology.nv <= DENSE:
+            return jax.vmap(self._half, in_axes=1, out_axes=1)(b)
+        above = self.U - jnp.eye(self.topology.nv, dtype=b.dtype)
+        return _removed(above.T, b, reverse=True) / jnp.sqrt(self.D)[:, None]
+
+    def substitute(self, phi_tilde: Laned) -> Float[Array, " nv"]:
+        r"""The solution x of $U^T x = \tilde\varphi$: [Shah] Table 3, step 2."""
+
+        def outwards(mu: Any, x: Any) -> Any:
+            joint, (psi_f, psi_n), phi_tilde = x
+            v, w = joint.to_child(*mu)
+            qdd = phi_tilde - dot(psi_f, v) - dot(psi_n, w)
+            p_v, p_w = joint.column(qdd)
+            return (v + p_v, w + p_w), qdd
+
+        t, zero = self.topology, Vec3.zero(phi_tilde[0].dtype)
+        rows = tuple(zip(self.joint, self.psi, phi_tilde, strict=True))
+        return collect(
+            t.lanes, outward(t.lanes, outwards, (zero, zero), rows), t.dof_steps
+        )
+
+    @property
+    def U(self) -> Float[Array, "nv nv"]:
+        """The unit upper triangular factor, [Shah] eq. 18 for single joints."""
+        t = self.topology
+        joint, (f, n) = self._dense((self.joint, self.psi))
+        above = filled(t, pairs(t, joint.column(1), joint.r, f, n))
+        one = jnp.eye(t.nv, dtype=f.x.dtype)
+        return above * (1 - one) + one
+
+    @property
+    def D(self) -> Float[Array, " nv"]:
+        """The pivots m_hat; those of a real robot are positive."""
+        return self._dense((self.m_hat,))[0]
+
+    @property
+    def is_positive(self) -> Bool[Array, ""]:
+        """Whether all pivots are positive, that is, whether M is positive definite."""
+        return (self.D > 0).all()
+
+    def matrix(self) -> Float[Array, "nv nv"]:
+        """The product U D Uᵀ: the inertia matrix."""
+        U = self.U
+        return jnp.matmul(U * self.D[None], U.T, precision="highest")
+
+    def inverse(self) -> Float[Array, "nv nv"]:
+        """The inverse of the inertia matrix; O(n²) beyond 64 joints."""
+        return self.solve(jnp.eye(self.topology.nv, dtype=self.D.dtype))
+
+    def log_det(self) -> Float[Array, ""]:
+        """The logarithm of the determinant of the inertia matrix."""
+        return jnp.log(self.D).sum()
+
+    def _dense(self, fields: Any) -> Any:
+        rows = tuple(zip(*fields, strict=True))
+        return collect(self.topology.lanes, rows, self.topology.dof_steps)
+
+
+def _removed(rows: Any, b: Any, reverse: bool = False) -> Any:
+    """b less each of its rows times a row of factors, one after the other."""
+
+    def remove(x: Any, row: Any) -> Any:
+        factors, k = row
+        return x - factors[:, None] * lax.dynamic_index_in_dim(x, k), None
+
+    return lax.scan(remove, b, (rows, jnp.arange(len(rows))), reverse=reverse)[0]
+
+
+def denoc_factor(model: Model, q: Float[Array, " nq"]) -> Factor:
+    r"""The factor of the inertia matrix, armature included.
+
+    $$\hat\psi_i = \hat M_i p_i, \quad \hat m_i = p_i^T \hat\psi_i, \quad
+      \psi_i = \hat\psi_i / \hat m_i, \quad
+      \hat M_{i-1} = M_{i-1} + A^T (\hat M_i - \hat\psi_i \psi_i^T) A$$
+
+    [Mohan] eqs. 30 to 37 (with psi_i as here in eq. 33), [Shah] eqs. 18 to 21; O(n).
+    """
+    lanes = model.topology.lanes
+
+    def inwards(children: ArticulatedInertia, x: Any) -> Any:
+        (joint, inertia), stay = x
+        M_hat = inertia.articulated() + children
+        psi, m_hat, M_bar = eliminate(M_hat, joint, stay)
+        return M_bar.shift(joint.a), (joint, psi, m_hat)
+
+    rows = tuple(zip(joints(model, q), pivot_terms(model), strict=True))
+    _, kept = inward(lanes, inwards, ArticulatedInertia.zero(q.dtype), rows)
+    return factor_of(model.topology, kept)
+
+
+def pivot_shares(model: Model, q: Float[Array, " nq"]) -> Float[Array, " nv"]:
+    r"""How much of the inertia that it moves resists each joint.
+
+    $$\hat m_i / (\mathrm{turn}^2\, tr\, \hat D_i + \mathrm{slide}^2\, tr\, \hat A_i
+      + \mathrm{armature}_i)$$
+
+    with the articulated inertia of what the joint carries. Rounding of that inertia is
+    a share of the pivot that is larger by the inverse: where a link turns about a line
+    on which nearly all of it lies, accelerations lose that many digits.
+    """
+    m_hat, own, _ = _pivots(model, q)
+    return m_hat / own
+
+
+def least_pivot(model: Model, q: Float[Array, " nq"]) -> Float[Array, ""]:
+    """The least pivot relative to what its rounding is measured by, S."""
+    m_hat, _, whole = _pivots(model, q)
+    return (m_hat / whole).min(initial=1)
+
+
+def _pivots(model: Model, q: Float[Array, " nq"]) -> tuple[Array, Array, Array]:
+    """The pivots, and what their rounding is measured by: `pivot_shares`, and S.
+
+    S is that of `singular_joints`: the sizes of all that M_hat was formed from.
+    """
+    t = model.topology
+
+    def inwards(children: Any, x: Any) -> Any:
+        (joint, inertia), stay = x
+        M_hat = inertia.articulated() + children[0]
+        psi, m_hat, M_bar = eliminate(M_hat, joint, stay)
+        size = _size(M_hat)
+        S = children[1] + size
+        y, p = S.apply(*joint.column(1)), joint.column(1)
+        own, whole = joint.along(*size.apply(*p)), joint.along(*y)
+        # Pᵀ S P with P = 1 - p psiᵀ
+        u = y[0] - psi[0] * (0.5 * whole), y[1] - psi[1] * (0.5 * whole)
+        S = S.minus_dyad(*u, *psi).minus_dyad(*psi, *u)
+        handed = M_bar.shift(joint.a), S.shift(joint.a)
+        return handed, (m_hat, own + stay, whole + stay)
+
+    rows = tuple(zip(joints(model, q), pivot_terms(model), strict=True))
+    none = ArticulatedInertia.zero(q.dtype)
+    _, kept = inward(t.lanes, inwards, (none, none), rows)
+    return collect(t.lanes, kept, t.dof_steps)
+
+
+def _size(M: ArticulatedInertia) -> ArticulatedInertia:
+    """The traces of the diagonal blocks of M as multiples of the identity."""
+    A, D = (Sym3.diagonal(x.xx + x.yy + x.zz) for x in (M.A, M.D))
+    return ArticulatedInertia(A, jax.tree.map(jnp.zeros_like, M.B), D)
+
+
+def eliminate(
+    M_hat: ArticulatedInertia, joint: Joint, stay: Scalar
+) -> tuple[tuple[Vec3, Vec3], Scalar, ArticulatedInertia]:
+    """psi, m_hat and M_bar of one joint: its motion is eliminated."""
+    psi_hat = M_hat.apply(*joint.column(1))
+    m_hat = joint.along(*psi_hat) + stay
+    # divisions, not a product with 1 / m_hat: where psi is 1 it must be 1 exactly
+    psi = psi_hat[0] / m_hat, psi_hat[1] / m_hat
+    return psi, m_hat, M_hat.minus_dyad(*psi_hat, *psi)
+
+
+def pivot_terms(model: Model, lanes: Lanes | None = None) -> Laned:
+    """What is added to each pivot: the armature; 1 for steps that cannot move."""
+    t = model.topology
+    lanes = t.lanes if lanes is None else lanes
+    terms = rates(t, model.armature), rates(t, jnp.ones(t.nv, model.dtype))
+    return tuple(armature + (1 - moves) for armature, moves in spread(lanes, terms))
+
+
+def factor_of(topology: Topology, kept: Laned) -> Factor:
+    """The factor from what the elimination kept: joint, psi and m_hat of each step."""
+    joint, psi, m_hat = (tuple(level) for level in zip(*kept, strict=True))
+    return Factor(joint, psi, m_hat, topology)
