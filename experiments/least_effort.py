@@ -21,12 +21,12 @@ import matplotlib.figure
 import numpy as np
 
 import jaxdyn as jd
-from jaxdyn import identify
+from jaxdyn import optimize
 from jaxdyn.cli import main
 from jaxdyn.io import Figure, Report, Table
 from parts.timed_programs import QUICK
 
-Found = identify.OptimizedTorques
+Found = optimize.OptimizedTorques
 
 
 @dataclass(frozen=True)
@@ -109,10 +109,10 @@ def slide(given: Slider) -> Found:
     b.add_body("mass", joint="prismatic", axis=(1, 0, 0), inertial=box)
     model, zero = b.build(), jnp.zeros(1)
     w = given.weight
-    reach = identify.reach(model, jnp.ones(1), weight=w, rate_weight=w)
+    reach = optimize.reach(model, jnp.ones(1), weight=w, rate_weight=w)
     taus, dt = jnp.zeros((given.steps, 1)), given.duration / given.steps
-    return identify.optimize_torques(
-        *(model, zero, zero, taus, dt, reach + identify.effort()),
+    return optimize.optimize_torques(
+        *(model, zero, zero, taus, dt, reach + optimize.effort()),
         steps=given.evaluations,
         compiler_options=QUICK,
     )
@@ -135,15 +135,15 @@ def reached(given: Gripper, segments: int) -> list[Found]:
     model = jd.robots.gripper()
     q0 = jnp.array([-jnp.pi / 2, 0.0, 0.0, 0.0])
     goal = jnp.asarray(given.goal)
-    cost = identify.reach(
+    cost = optimize.reach(
         model, goal, weight=given.weight, rate_weight=given.rate_weight
     )
     taus = jnp.zeros((given.steps, 4))
     steps = given.evaluations if segments == 1 else given.round_evaluations
     return [
-        identify.optimize_torques(
+        optimize.optimize_torques(
             *(model, q0, jnp.zeros(4), taus, duration / given.steps),
-            cost + identify.effort(),
+            cost + optimize.effort(),
             segments=segments,
             defect_tolerance=given.defect,
             steps=steps,
@@ -162,9 +162,9 @@ def followed(given: Puma) -> tuple[Any, Any, dict[float, Found]]:
     dt, rest = given.duration / given.steps, jnp.zeros(model.nv)
     hold = jnp.tile(jd.gravity_forces(model, q0), (given.steps, 1))
     found = {
-        weight: identify.optimize_torques(
+        weight: optimize.optimize_torques(
             *(model, q0, rest, hold, dt),
-            identify.track(model, motion, ts, weight=weight) + identify.effort(),
+            optimize.track(model, motion, ts, weight=weight) + optimize.effort(),
             steps=given.evaluations,
             compiler_options=QUICK,
         )

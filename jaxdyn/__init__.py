@@ -131,10 +131,11 @@ from jaxdyn.simulate import simulate as simulate
 
 if TYPE_CHECKING:
     from jaxdyn import identify as identify
+    from jaxdyn import optimize as optimize
 
 
 def __getattr__(name: str) -> Any:
-    """`jaxdyn.identify`, loaded where it is used: optax and SciPy take a second."""
-    if name == "identify":
-        return importlib.import_module("jaxdyn.identify")
+    """Packages that are loaded where they are used: optax and SciPy take a second."""
+    if name in ("identify", "optimize"):
+        return importlib.import_module(f"jaxdyn.{name}")
     raise AttributeError(f"module 'jaxdyn' has no attribute {name!r}")

@@ -23,11 +23,3 @@ from jaxdyn.identify.linear import LinearFit as LinearFit
 from jaxdyn.identify.linear import base_parameters as base_parameters
 from jaxdyn.identify.linear import consistent as consistent
 from jaxdyn.identify.linear import least_squares as least_squares
-from jaxdyn.identify.trajectories import Cost as Cost
-from jaxdyn.identify.trajectories import OptimizedPolicy as OptimizedPolicy
-from jaxdyn.identify.trajectories import OptimizedTorques as OptimizedTorques
-from jaxdyn.identify.trajectories import effort as effort
-from jaxdyn.identify.trajectories import optimize_policy as optimize_policy
-from jaxdyn.identify.trajectories import optimize_torques as optimize_torques
-from jaxdyn.identify.trajectories import reach as reach
-from jaxdyn.identify.trajectories import track as track

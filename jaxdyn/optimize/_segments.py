@@ -7,14 +7,14 @@ import jax.numpy as jnp
 import numpy as np
 from tqdm import tqdm
 
-from jaxdyn.identify.trajectories._descent import (
+from jaxdyn.optimize._descent import (
     FLAT,
     NOT_FINITE,
     Descent,
     descend,
     with_options,
 )
-from jaxdyn.identify.trajectories._shooting import (
+from jaxdyn.optimize._shooting import (
     MultipleShooting,
     SingleShooting,
     Unknowns,

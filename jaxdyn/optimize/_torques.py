@@ -10,13 +10,13 @@ from jaxtyping import Array, Float
 from tqdm import tqdm
 
 from jaxdyn.algorithms.kinematics import difference
-from jaxdyn.identify.trajectories._costs import CostFunction, cost_of
-from jaxdyn.identify.trajectories._descent import LBFGS_LONG
-from jaxdyn.identify.trajectories._limits import joint_forces
-from jaxdyn.identify.trajectories._options import check_numbers, check_steps, reported
-from jaxdyn.identify.trajectories._segments import Solution, in_one_piece, in_pieces
-from jaxdyn.identify.trajectories._shooting import SingleShooting
 from jaxdyn.model import Model, arguments
+from jaxdyn.optimize._costs import CostFunction, cost_of
+from jaxdyn.optimize._descent import LBFGS_LONG
+from jaxdyn.optimize._limits import joint_forces
+from jaxdyn.optimize._options import check_numbers, check_steps, reported
+from jaxdyn.optimize._segments import Solution, in_one_piece, in_pieces
+from jaxdyn.optimize._shooting import SingleShooting
 from jaxdyn.simulate import rollout
 
 

@@ -13,7 +13,7 @@ from jax import lax
 from jaxtyping import Array, Float
 from tqdm import tqdm
 
-from jaxdyn.identify.trajectories._line_search import lbfgs
+from jaxdyn.optimize._line_search import lbfgs
 
 PATIENCE = 50  # steps in which the least cost does not change, or is never finite
 BLOCK = 25  # evaluations in one call of the program

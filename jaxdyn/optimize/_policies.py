@@ -12,15 +12,15 @@ from jax import lax
 from jaxtyping import Array, Float
 from tqdm import tqdm
 
-from jaxdyn.identify.trajectories._costs import CostFunction, cost_of
-from jaxdyn.identify.trajectories._descent import (
+from jaxdyn.model import Model, arguments
+from jaxdyn.optimize._costs import CostFunction, cost_of
+from jaxdyn.optimize._descent import (
     LBFGS,
     NOT_FINITE,
     descend,
     with_options,
 )
-from jaxdyn.identify.trajectories._options import check_numbers, check_steps, reported
-from jaxdyn.model import Model, arguments
+from jaxdyn.optimize._options import check_numbers, check_steps, reported
 from jaxdyn.simulate import rollout
 
 Policy = Callable[..., Any]  # (t, q, qd) -> tau

@@ -8,9 +8,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.kinematics import difference, integrate
-from jaxdyn.identify.trajectories._costs import CostFunction, cost_of
-from jaxdyn.identify.trajectories._limits import Forces
 from jaxdyn.model import Model
+from jaxdyn.optimize._costs import CostFunction, cost_of
+from jaxdyn.optimize._limits import Forces
 from jaxdyn.simulate import rollout
 
 
