@@ -148,12 +148,12 @@ ELSEWHERE = {  # not a function of a state: tested where they are built
     "parameter_names",
     "batched",
     "check_installation",
-    "checked_dynamics",  # tests/dynamics/test_refine.py
+    "checked_dynamics",  # tests/dynamics/test_forward.py
     "inverse_kinematics",
     "joint_limit_event",
     "power_balance",
     "simulate",
-    # of models with loops: tests/dynamics/test_loops.py, tests/algorithms/loops
+    # of models with loops: tests/dynamics, tests/algorithms/loops
     "check_loops",
     "close_loops",
     "constrained_dynamics",

@@ -15,14 +15,14 @@ from jaxdyn.algorithms.loops import range_space
 from jaxdyn.algorithms.recursions import (
     Factor,
     denoc_factor,
+    joint_torques,
     least_pivot,
+    newton_euler,
     pivot_shares,
 )
 from jaxdyn.algorithms.steps import BaseMotion
-from jaxdyn.dynamics._auto import automatic
-from jaxdyn.dynamics._inverse import inverse_dynamics
-from jaxdyn.dynamics._loops import constrained
-from jaxdyn.dynamics._open import open_dynamics
+from jaxdyn.dynamics._constrained import constrained
+from jaxdyn.dynamics._methods import FORWARD, automatic, choose
 from jaxdyn.model import CHUNK, Model, arguments, singular_joints
 from jaxdyn.program import compiled
 
@@ -165,9 +165,10 @@ def _forward_dynamics(
 ) -> Any:
     inputs = arguments(model, q=q, qd=qd, tau=tau, f_ext=f_ext, base=base)
     options = dict(refine=refine, chunk=chunk)
+    formulation = choose("forward_dynamics", method, FORWARD)
     if not model.loops:
-        return open_dynamics(method, *inputs, **options)[0]
-    return constrained(method, range_space, *inputs, None, **options)[0]
+        return formulation.solution(*inputs, **options)[0]
+    return constrained(formulation, range_space, *inputs, None, **options)[0]
 
 
 @compiled("method", "refine", "chunk")
@@ -185,8 +186,9 @@ def _checked_dynamics(
 ) -> CheckedDynamics:
     inputs = arguments(model, q=q, qd=qd, tau=tau, f_ext=f_ext, base=base)
     model, q, qd, tau, f_ext, base = inputs
-    qdd, solve = open_dynamics(method, *inputs, refine=refine, chunk=chunk)
-    residual = tau - inverse_dynamics(model, q, qd, qdd, f_ext=f_ext, base=base)
+    formulation = choose("checked_dynamics", method, FORWARD)
+    qdd, solve = formulation.solution(*inputs, refine=refine, chunk=chunk)
+    residual = tau - joint_torques(newton_euler, model, q, qd, qdd, f_ext, base)
     change = jnp.abs(solve(residual, model, q)).max(initial=0)
     largest = jnp.abs(qdd).max(initial=0)
     correction = change / jnp.where(largest > 0, largest, 1)
@@ -220,7 +222,7 @@ def linearize(
 
 def _open_slopes(model: Model, q: Any, qd: Any, tau: Any, f_ext: Any, base: Any) -> Any:
     """The derivatives of the accelerations by (d, qd) and by tau, in closed form."""
-    qdd, solve = open_dynamics("denoc", model, q, qd, tau, f_ext, base)
+    qdd, solve = FORWARD["denoc"].solution(model, q, qd, tau, f_ext, base)
     by_q, by_qd, _ = inverse_slopes(model, q, qd, qdd, f_ext, base)
     one = jnp.eye(model.nv, dtype=q.dtype)
     columns = jnp.concatenate([-by_q, -by_qd, one], axis=1)
@@ -236,7 +238,7 @@ def _closed_slopes(
     def accelerations(x: Any) -> Any:
         at, rate, drive = jnp.split(x, 3)
         inputs = integrate(model, q, at), qd + rate, tau + drive, f_ext, base
-        return constrained("denoc", range_space, model, *inputs, None)[0]
+        return constrained(FORWARD["denoc"], range_space, model, *inputs, None)[0]
 
     slopes = jax.jacfwd(accelerations)(jnp.zeros(3 * model.nv, q.dtype))
     return slopes[:, : 2 * model.nv], slopes[:, 2 * model.nv :]

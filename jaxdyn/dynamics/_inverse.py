@@ -4,40 +4,17 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.derivatives import inverse_slopes
-from jaxdyn.algorithms.log_depth import (
-    parallel_composite,
-    parallel_newton_euler,
-)
 from jaxdyn.algorithms.recursions import (
-    composite,
     coriolis,
-    denoc,
-    denoc_inertia,
-    gibbs_appell,
-    gibbs_appell_inertia,
+    joint_torques,
     newton_euler,
-    noc,
     passive_forces,
     transmitted_wrenches,
 )
 from jaxdyn.algorithms.steps import BaseMotion
-from jaxdyn.dynamics._choose import choose
+from jaxdyn.dynamics._methods import INERTIA, INVERSE, choose
 from jaxdyn.model import Model, arguments
 from jaxdyn.program import compiled
-
-INVERSE = {
-    "newton_euler": newton_euler,
-    "gibbs_appell": gibbs_appell,
-    "denoc": denoc,
-    "parallel": parallel_newton_euler,
-}
-INERTIA = {
-    "composite": composite,
-    "gibbs_appell": gibbs_appell_inertia,
-    "noc": noc,
-    "denoc": denoc_inertia,
-    "parallel": parallel_composite,
-}
 
 
 @compiled("method")
@@ -67,8 +44,7 @@ def inverse_dynamics(
     given = dict(q=q, qd=qd, qdd=qdd, f_ext=f_ext, base=base)
     model, q, qd, qdd, f_ext, base = arguments(model, **given)
     recursion = choose("inverse_dynamics", method, INVERSE)
-    tau = recursion(model, q, qd, qdd, f_ext, base)
-    return tau + model.armature * qdd + passive_forces(model, q, qd)
+    return joint_torques(recursion, model, q, qd, qdd, f_ext, base)
 
 
 @compiled("method")

@@ -28,6 +28,7 @@ from jaxdyn.algorithms.recursions._gibbs_appell import gibbs_appell as gibbs_app
 from jaxdyn.algorithms.recursions._gibbs_appell import (
     gibbs_appell_inertia as gibbs_appell_inertia,
 )
+from jaxdyn.algorithms.recursions._joint_forces import joint_torques as joint_torques
 from jaxdyn.algorithms.recursions._joint_forces import passive_forces as passive_forces
 from jaxdyn.algorithms.recursions._newton_euler import newton_euler as newton_euler
 from jaxdyn.algorithms.recursions._newton_euler import (

@@ -1,10 +1,13 @@
 """Forces that act in the joints by themselves: springs, friction, spinning rotors."""
 
+from collections.abc import Callable
+
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.kinematics import difference, integrate
+from jaxdyn.algorithms.steps import BaseMotion
 from jaxdyn.model import Model
 from jaxdyn.program import put, take
 from jaxdyn.spatial import Vec3, cross
@@ -21,6 +24,20 @@ def passive_forces(
     if not model.topology.quaternion_bodies.size:
         return forces
     return forces + gyroscopic_forces(model, model.armature * qd, qd)
+
+
+def joint_torques(
+    recursion: Callable,
+    model: Model,
+    q: Float[Array, " nq"],
+    qd: Float[Array, " nv"],
+    qdd: Float[Array, " nv"],
+    f_ext: Float[Array, "n 6"] | None,
+    base: BaseMotion | None,
+) -> Float[Array, " nv"]:
+    """Inverse dynamics: a recursion for the bodies, and the joints' own forces."""
+    tau = recursion(model, q, qd, qdd, f_ext, base)
+    return tau + model.armature * qdd + passive_forces(model, q, qd)
 
 
 def gyroscopic_forces(

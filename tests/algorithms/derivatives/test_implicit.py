@@ -8,7 +8,6 @@ from jax import jacfwd, jacrev, jvp, vjp
 
 import jaxdyn as jd
 from jaxdyn.dynamics import FORWARD
-from jaxdyn.dynamics._open import open_dynamics
 from tests.models import random_state, with_effects
 
 MODES = {"forward": jacfwd, "reverse": jacrev}
@@ -139,7 +138,7 @@ def test_solutions_with_the_factor_of_forward_dynamics_vary_with_the_inertia():
     q, b, v = jnp.array([0.3, -0.4]), jnp.array([1.0, 2.0]), jnp.array([0.5, 1.5])
 
     def handed_out(q):
-        _, solve = open_dynamics("denoc", model, q, b, b, None, None)
+        _, solve = FORWARD["denoc"].solution(model, q, b, b, None, None)
         return solve(b, model, q)
 
     def eliminated(q):

@@ -8,7 +8,7 @@ import pytest
 
 import jaxdyn as jd
 from jaxdyn.dynamics import FORWARD
-from jaxdyn.dynamics import _auto as auto
+from jaxdyn.dynamics import _methods as methods
 from parts.fifty_digits import chain_accelerations
 from parts.hard_chains import hard_chains
 from tests.models import random_state
@@ -114,10 +114,10 @@ def test_wrong_options_are_told(options, words):
 @pytest.mark.parametrize(
     "backend, n, states, expected",
     [
-        ("cpu", auto.GPU_DEPTH, 1, "denoc"),
-        ("gpu", auto.GPU_DEPTH - 1, 1, "denoc"),
-        ("gpu", auto.GPU_DEPTH, 1, "parallel"),
-        ("gpu", auto.GPU_DEPTH, auto.GPU_LANES, "denoc"),
+        ("cpu", methods.GPU_DEPTH, 1, "denoc"),
+        ("gpu", methods.GPU_DEPTH - 1, 1, "denoc"),
+        ("gpu", methods.GPU_DEPTH, 1, "parallel"),
+        ("gpu", methods.GPU_DEPTH, methods.GPU_LANES, "denoc"),
     ],
 )
 def test_the_choice_looks_at_depth_states_and_device(
@@ -128,7 +128,7 @@ def test_the_choice_looks_at_depth_states_and_device(
     chosen = []
 
     def look(q):
-        chosen.append(auto.automatic("auto", "denoc", model, q))
+        chosen.append(methods.automatic("auto", "denoc", model, q))
         return q
 
     q = jnp.zeros(n)

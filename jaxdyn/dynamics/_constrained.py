@@ -1,4 +1,4 @@
-"""Mechanisms with closed loops: accelerations, loop forces, consistent states."""
+"""Mechanisms with closed loops: accelerations and loop forces."""
 
 from collections.abc import Callable
 from functools import partial
@@ -6,46 +6,33 @@ from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
-from jax import lax
 from jaxtyping import Array, Float, Int
 
 from jaxdyn.algorithms.derivatives import implicit, refined
 from jaxdyn.algorithms.kinematics import (
     Poses,
     body_motions,
-    body_velocities,
-    forward_kinematics,
-    integrate,
 )
 from jaxdyn.algorithms.loops import (
     LoopRows,
-    cutoff,
-    kkt,
     loop_rows,
-    mobility,
-    range_space,
-    recursive,
     row_forces,
     row_rates,
     second_rates,
     sequential_regularization,
     solve_saddle,
 )
-from jaxdyn.algorithms.recursions import denoc_factor
+from jaxdyn.algorithms.recursions import (
+    Factor,
+    denoc_factor,
+    joint_torques,
+    newton_euler,
+)
 from jaxdyn.algorithms.steps import BaseMotion
-from jaxdyn.dynamics._choose import choose
-from jaxdyn.dynamics._inverse import inverse_dynamics
-from jaxdyn.dynamics._open import open_dynamics, tree_dynamics
-from jaxdyn.model import Model, arguments
+from jaxdyn.dynamics._methods import FORWARD, SOLVERS, choose
+from jaxdyn.dynamics._tree import ForwardMethod
+from jaxdyn.model import CHUNK, Model, arguments
 from jaxdyn.program import compiled
-
-SOLVERS = {
-    "kkt": kkt,
-    "range_space": range_space,
-    "recursive": recursive,
-    "sequential_regularization": sequential_regularization,
-}
-NEWTON_STEPS = 3  # from an opening e they leave e², e⁴, e⁸
 
 
 class Baumgarte(eqx.Module):
@@ -61,23 +48,6 @@ class Baumgarte(eqx.Module):
 
     frequency: Float[Array, ""] | float = 10.0
     damping: Float[Array, ""] | float = 1.0
-
-
-class LoopCondition(eqx.Module):
-    """How well the loops of a model determine its motion.
-
-    Attributes:
-        rank: the number of independent rows.
-        mobility: the degrees of freedom that the loops leave: nv less the rank.
-        condition_number: the largest singular value of D^(-1/2) U⁻¹ Psiᵀ over its
-            smallest that is not zero; large near a singular posture.
-        singular_values: all of them, largest first.
-    """
-
-    rank: Int[Array, ""]
-    mobility: Int[Array, ""]
-    condition_number: Float[Array, ""]
-    singular_values: Float[Array, " k"]
 
 
 @compiled("method", "tolerance")
@@ -130,24 +100,27 @@ def constrained_dynamics(
         prepare = partial(prepare, tolerance=tolerance)
     inputs = arguments(model, **given)
     if not model.loops:
-        return open_dynamics("denoc", *inputs)[0], jnp.zeros(0, inputs[1].dtype)
-    return constrained("denoc", prepare, *inputs, baumgarte)
+        qdd, _ = FORWARD["denoc"].solution(*inputs)
+        return qdd, jnp.zeros(0, qdd.dtype)
+    return constrained(FORWARD["denoc"], prepare, *inputs, baumgarte)
 
 
 def constrained(
-    method: str, prepare: Callable, *inputs: Any, refine: int = 0, **options: Any
+    method: ForwardMethod,
+    prepare: Callable,
+    *inputs: Any,
+    refine: int = 0,
+    chunk: int = CHUNK,
 ) -> tuple[Any, Any]:
     """Accelerations and loop forces by a method for the tree and one for the loops.
 
-    `inputs` are the model, q, qd, tau, f_ext, base and Baumgarte's method; `options`
-    those of `tree_dynamics`.
+    `inputs` are the model, q, qd, tau, f_ext, base and Baumgarte's method.
     """
-    tree = tree_dynamics(method, **options)
 
     def forward(*inputs: Any) -> Any:
         model, q, qd, *_, baumgarte = inputs
-        qdd, factor = tree(*inputs[:-1])
-        if method == "parallel":  # whose factor cannot be halved
+        qdd, factor = method.forward(*inputs[:-1], refine=0, chunk=chunk)
+        if not isinstance(factor, Factor):  # solvers need its halves
             factor = denoc_factor(model, q)
         rows, opening = _opening(model, q, qd, qdd, baumgarte)
         solver = prepare(model, q, factor, rows)
@@ -165,9 +138,8 @@ def _equations(unknowns: Any, *inputs: Any) -> Any:
     wrenches = row_forces(model, rows, loop_forces)
     if f_ext is not None:
         wrenches = wrenches + f_ext
-    return inverse_dynamics(
-        model, q, qd, qdd, f_ext=wrenches, base=base
-    ) - tau, -opening
+    found = joint_torques(newton_euler, model, q, qd, qdd, wrenches, base)
+    return found - tau, -opening
 
 
 def _solve(solver: Callable, slope: Any, model: Model, q: Any, *_: Any) -> Any:
@@ -201,63 +173,7 @@ def loop_iterations(
     """How many O(n) iterations "sequential_regularization" takes."""
     inputs = arguments(model, q=q, qd=qd, tau=tau)
     model, q, qd, tau = inputs
-    qdd, factor = tree_dynamics("denoc")(*inputs, None, None)
+    qdd, factor = FORWARD["denoc"].forward(*inputs, None, None, refine=0, chunk=CHUNK)
     rows, opening = _opening(model, q, qd, qdd, None)
     solver = sequential_regularization(model, q, factor, rows, tolerance)
     return solver.iterate(jnp.zeros_like(qd), -opening)[2]
-
-
-@compiled()
-def loop_condition(model: Model, q: Float[Array, " nq"]) -> LoopCondition:
-    """Rank, mobility and condition number of the loops at `q`."""
-    model, q = arguments(model, q=q)
-    rows = loop_rows(model, forward_kinematics(model, q))
-    W = mobility(model, denoc_factor(model, q), rows)
-    s = jnp.linalg.svd(W, compute_uv=False)
-    is_large = s > cutoff(W) * s.max(initial=0)
-    rank = is_large.sum()
-    smallest = jnp.where(is_large, s, jnp.inf).min(initial=jnp.inf)
-    condition = jnp.where(rank > 0, s.max(initial=0) / smallest, 1)
-    return LoopCondition(rank, model.nv - rank, condition, s)
-
-
-@compiled()
-def project_velocity(
-    model: Model, q: Float[Array, " nq"], qd: Float[Array, " nv"]
-) -> Float[Array, " nv"]:
-    r"""The nearest rates that keep the loops closed, $\Psi \dot q = 0$.
-
-    Nearest in kinetic energy: what an impulse in the cut joints brings about.
-    """
-    model, q, qd = arguments(model, q=q, qd=qd)
-    if not model.loops:
-        return qd
-    rows = loop_rows(model, forward_kinematics(model, q))
-    moved = body_velocities(model, q, qd)
-    return qd - _closing(model, q, rows, row_rates(model, rows, moved.v, moved.w))
-
-
-@compiled()
-def project_configuration(model: Model, q: Float[Array, " nq"]) -> Float[Array, " nq"]:
-    """A configuration near `q` that closes loops which are slightly open.
-
-    Newton's method with steps that are shortest in the metric of the inertia matrix;
-    derivatives are those of its steps. For loops that are far open, or that must be
-    checked, use `close_loops`.
-    """
-    model, q = arguments(model, q=q)
-    if not model.loops:
-        return q
-
-    def newton(q: Any, _: Any) -> Any:
-        rows = loop_rows(model, forward_kinematics(model, q))
-        return integrate(model, q, -_closing(model, q, rows, rows.residual)), None
-
-    return lax.scan(newton, q, length=NEWTON_STEPS)[0]
-
-
-def _closing(model: Model, q: Any, rows: LoopRows, b: Any) -> Any:
-    """The rates x with Psi x = b that have the least kinetic energy."""
-    fixed = lax.stop_gradient((model, q, rows))
-    solver = range_space(*fixed[:2], denoc_factor(*fixed[:2]), fixed[2])
-    return solve_saddle(model, q, solver, jnp.zeros(model.nv, q.dtype), b)[0]

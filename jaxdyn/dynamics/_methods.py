@@ -1,0 +1,93 @@
+"""All methods by name: one table for each quantity."""
+
+from typing import Any, TypeVar
+
+import jax
+
+from jaxdyn.algorithms.log_depth import parallel_composite, parallel_newton_euler
+from jaxdyn.algorithms.loops import (
+    kkt,
+    range_space,
+    recursive,
+    sequential_regularization,
+)
+from jaxdyn.algorithms.recursions import (
+    articulated,
+    composite,
+    denoc,
+    denoc_forward,
+    denoc_inertia,
+    gibbs_appell,
+    gibbs_appell_inertia,
+    newton_euler,
+    noc,
+)
+from jaxdyn.dynamics._tree import BY_PIECES, by_matrix, by_recursion
+from jaxdyn.model import Model
+from jaxdyn.program import batch_size
+
+INVERSE = {
+    "newton_euler": newton_euler,
+    "gibbs_appell": gibbs_appell,
+    "denoc": denoc,
+    "parallel": parallel_newton_euler,
+}
+INERTIA = {
+    "composite": composite,
+    "gibbs_appell": gibbs_appell_inertia,
+    "noc": noc,
+    "denoc": denoc_inertia,
+    "parallel": parallel_composite,
+}
+FORWARD = {
+    "denoc": by_recursion(denoc_forward),
+    "articulated": by_recursion(articulated),
+    "composite": by_matrix(composite, newton_euler),
+    "gibbs_appell": by_matrix(gibbs_appell_inertia, gibbs_appell),
+    "noc": by_matrix(noc, newton_euler),
+    "parallel": BY_PIECES,
+}
+SOLVERS = {
+    "kkt": kkt,
+    "range_space": range_space,
+    "recursive": recursive,
+    "sequential_regularization": sequential_regularization,
+}
+
+# Estimates: no GPU was at hand. On a CPU see docs/parallel.md and benchmarks/depth.py.
+GPU_DEPTH = 64  # elementary steps from base to tip
+GPU_LANES = 65536  # bodies times states that keep a device busy
+
+T = TypeVar("T")
+
+
+def choose(quantity: str, method: str, methods: dict[str, T]) -> T:
+    """The method with this name, or a `ValueError` that lists all of them."""
+    if method not in methods:
+        raise ValueError(
+            f"{quantity}: method is {method!r}, expected one of: {', '.join(methods)}."
+        )
+    return methods[method]
+
+
+def automatic(method: str, sequential: str, model: Model, *arrays: Any) -> str:
+    """The method, or for "auto" the one that should take less time.
+
+    On a CPU that is the sequential one: the parallel one takes no less time for one
+    state, and more in a batch.
+    On other devices it is "parallel" for trees at least `GPU_DEPTH` elementary steps
+    deep while bodies times states are at most `GPU_LANES`. States are counted as far
+    as they can be seen: those of a `jax.vmap` around the call, not around a `jax.jit`
+    around it.
+    """
+    if method != "auto":
+        return method
+    is_deep = model.topology.depth >= GPU_DEPTH
+    has_room = model.n * _states(*arrays) <= GPU_LANES
+    is_parallel = jax.default_backend() != "cpu" and is_deep and has_room
+    return "parallel" if is_parallel else sequential
+
+
+def _states(*arrays: Any) -> int:
+    """How many states are batched in the arguments."""
+    return max(map(batch_size, jax.tree.leaves(arrays)), default=1)

@@ -1,0 +1,163 @@
+"""Forward dynamics of the tree of bodies: what a formulation consists of."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from jax.scipy.linalg import cho_factor, cho_solve
+
+from jaxdyn.algorithms.derivatives import (
+    implicit,
+    inverse_gradient,
+    refined,
+    solve_inertia,
+    with_slopes_of,
+)
+from jaxdyn.algorithms.log_depth import (
+    SegmentFactor,
+    parallel_forward,
+    parallel_newton_euler,
+    parallel_pullback,
+)
+from jaxdyn.algorithms.recursions import (
+    articulated,
+    denoc_factor,
+    joint_torques,
+    newton_euler,
+    passive_forces,
+)
+from jaxdyn.model import CHUNK, Model
+
+
+@dataclass(frozen=True)
+class ForwardMethod:
+    """A formulation of forward dynamics.
+
+    `inputs` are always the model, q, qd, tau, f_ext and base, as `arguments` returns
+    them.
+
+    Attributes:
+        forward: forward(*inputs, refine=, chunk=), accelerations and a factor of M.
+        inverse: the recursion of inverse dynamics whose derivatives are used.
+        adjoint: adjoint(weights, qdd, factor, *inputs), the gradients of weighted
+            accelerations by q, qd and tau.
+    """
+
+    forward: Callable
+    inverse: Callable
+    adjoint: Callable
+
+    def solution(self, *inputs: Any, refine: int = 0, chunk: int = CHUNK) -> Any:
+        """The accelerations, and solve(b, model, q), x of M x = b.
+
+        Both have implicit derivatives.
+
+        Args:
+            refine: steps of iterative refinement.
+            chunk: of "parallel".
+        """
+        forward = partial(self.forward, refine=refine, chunk=chunk)
+        residual = partial(_residual, self.inverse)
+        return implicit(forward, residual, _solve, self.adjoint, *inputs)
+
+
+def by_recursion(recursion: Callable) -> ForwardMethod:
+    """A recursion that takes what drives the bodies."""
+
+    def once(model: Model, q: Any, qd: Any, tau: Any, f_ext: Any, base: Any) -> Any:
+        driving = tau - passive_forces(model, q, qd)
+        return recursion(model, q, qd, driving, f_ext, base)
+
+    return _sequential(once)
+
+
+def by_matrix(inertia: Callable, recursion: Callable) -> ForwardMethod:
+    """An inertia matrix, its Cholesky factor, and the bias forces by a recursion."""
+
+    def once(model: Model, q: Any, qd: Any, tau: Any, f_ext: Any, base: Any) -> Any:
+        bias = recursion(model, q, qd, None, f_ext, base)
+        M = inertia(model, q) + jnp.diag(model.armature)
+        phi = tau - passive_forces(model, q, qd) - bias
+        return cho_solve(cho_factor(M, lower=True), phi), denoc_factor(model, q)
+
+    return _sequential(once)
+
+
+def _sequential(once: Callable) -> ForwardMethod:
+    def forward(*inputs: Any, refine: int, chunk: int) -> Any:
+        residual = partial(_residual, newton_euler)
+        return refined(once, residual, _solve, refine)(*inputs)
+
+    return ForwardMethod(forward, newton_euler, _adjoint)
+
+
+def _residual(
+    inverse: Callable,
+    qdd: Any,
+    model: Model,
+    q: Any,
+    qd: Any,
+    tau: Any,
+    f_ext: Any,
+    base: Any,
+) -> Any:
+    return joint_torques(inverse, model, q, qd, qdd, f_ext, base) - tau
+
+
+def _solve(factor: Any, slope: Any, model: Model, q: Any, *_: Any) -> Any:
+    return solve_inertia(model, q, factor, slope)
+
+
+def _adjoint(weights: Any, qdd: Any, factor: Any, model: Model, *inputs: Any) -> Any:
+    q, qd, _, f_ext, base = inputs
+    rate = solve_inertia(model, q, factor, weights)
+    by_q, by_qd = inverse_gradient(model, rate, q, qd, qdd, f_ext, base)
+    return -by_q, -by_qd, rate
+
+
+def _pieces(
+    model: Model,
+    q: Any,
+    qd: Any,
+    tau: Any,
+    f_ext: Any,
+    base: Any,
+    refine: int,
+    chunk: int,
+) -> Any:
+    """Pieces of the tree joined in pairs, or articulated bodies for a single piece."""
+    if not model.topology.contraction(chunk).rounds:  # nothing to join
+        alone = by_recursion(articulated).forward
+        return alone(model, q, qd, tau, f_ext, base, refine=refine, chunk=chunk)
+    driving = tau - passive_forces(model, q, qd)
+    return parallel_forward(model, q, qd, driving, f_ext, base, chunk, refine)
+
+
+def _adjoint_of_pieces(weights: Any, qdd: Any, factor: Any, *inputs: Any) -> Any:
+    """The gradients by what the factor keeps of forward dynamics.
+
+    Their derivatives are those of inverse dynamics in O(log n) steps.
+    """
+    if not isinstance(factor, SegmentFactor):  # nothing was joined
+        return _adjoint(weights, qdd, factor, *inputs)
+
+    def kept(weights: Any, qdd: Any, factor: Any, *inputs: Any) -> Any:
+        model, q, qd, *_ = inputs
+        return parallel_pullback(model, factor, q, qd, weights)
+
+    def known(weights: Any, qdd: Any, factor: Any, *inputs: Any) -> Any:
+        model, q, qd, tau, *others = inputs
+        rate = _solve(factor, -weights, model, q)
+
+        def forces(q: Any, qd: Any, tau: Any) -> Any:
+            return _residual(parallel_newton_euler, qdd, model, q, qd, tau, *others)
+
+        return jax.vjp(forces, q, qd, tau)[1](rate)
+
+    return with_slopes_of(known, kept)(weights, qdd, factor, *inputs)
+
+
+BY_PIECES = ForwardMethod(_pieces, parallel_newton_euler, _adjoint_of_pieces)
