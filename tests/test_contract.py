@@ -148,7 +148,7 @@ ELSEWHERE = {  # not a function of a state: tested where they are built
     "parameter_names",
     "batched",
     "check_installation",
-    "checked_dynamics",  # tests/dynamics/test_forward.py
+    "checked_dynamics",  # tests/dynamics/test_refine.py
     "inverse_kinematics",
     "joint_limit_event",
     "power_balance",
