@@ -57,6 +57,19 @@ def massless_middle() -> jd.Model:
     return b.build()
 
 
+@cache
+def fork_with_massless_body() -> jd.Model:
+    """A fork with a body without mass or inertia between the trunk and a branch."""
+    b = jd.ModelBuilder("fork_with_massless_body")
+    box = jd.Inertial.box(1.0, (0.3, 0.1, 0.2)).moved(np.eye(3), np.full(3, 0.2))
+    b.add_body("trunk", joint="spherical", p=(0.1, 0.2, 0.3), inertial=box)
+    b.add_body("empty", "trunk", axis=(1, 0, 0), p=(0.3, 0, 0))
+    helical = dict(joint="helical", axis=(0, 0.6, 0.8), pitch=0.1)
+    b.add_body("left", "empty", **helical, p=(0.3, 0, 0), inertial=box)
+    b.add_body("right", "trunk", axis=(1, 0, 0), p=(0, 0.3, 0), inertial=box)
+    return b.build()
+
+
 def random_state(model: jd.Model, rng: np.random.Generator) -> tuple:
     """A random q, qd and qdd."""
     q = jd.random_configuration(model, jax.random.key(int(rng.integers(1 << 30))))

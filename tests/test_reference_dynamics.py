@@ -22,11 +22,8 @@ FILES = (
 )
 CASES = {case["model"]["name"]: case for case in cases(*FILES) if "states" in case}
 RECURSIVE = ("denoc", "articulated", "parallel")
-OFTEN = (  # the others repeat these at another size: for `make test-all`
-    "random_serial_n7",
-    "random_mixed_all_floating",
-    "puma_mohan_saha",
-)
+# the others repeat these at another size: for `make test-all`
+OFTEN = ("random_serial_n7", "random_mixed_all_floating")
 ALL = [
     pytest.param(name, marks=[] if name in OFTEN else [pytest.mark.slow])
     for name in CASES
@@ -113,9 +110,64 @@ def test_all_methods_agree_with_independent_software(name):
     assert_states_agree(CASES[name], jax.jit(everything))
 
 
-@pytest.mark.parametrize("name", sorted(set(CASES) - set(OFTEN)))
-def test_default_methods_agree_with_independent_software(name):
-    assert_states_agree(CASES[name], jax.jit(defaults))
+def forest(names):
+    """The trees of several cases side by side, on one base."""
+    bodies = []
+    for name in names:
+        first = len(bodies)
+        for body in CASES[name]["model"]["bodies"]:
+            parent = body["parent"] + first if body["parent"] >= 0 else -1
+            copy = body | {"name": f"{name}: {body['name']}", "parent": parent}
+            copy.pop("idx_q"), copy.pop("idx_v")
+            bodies.append(copy)
+    model = {"name": "forest", "bodies": bodies}
+    gravity = CASES[names[0]]["model"]["gravity"]
+    return jd.from_dict(model | {"gravity": gravity}, check_inertia=False)
+
+
+@pytest.fixture(scope="module")
+def by_default():
+    """What the default methods find for each state of each case.
+
+    One program for all cases under the same gravity: their trees do not meet.
+    """
+    groups, found = {}, {name: [] for name in CASES}
+    for name, case in CASES.items():
+        groups.setdefault(tuple(case["model"]["gravity"]), []).append(name)
+    run = jax.jit(defaults)
+    for names in groups.values():
+        model, cases = forest(names), [CASES[name] for name in names]
+        ends = np.cumsum([case["model"]["nv"] for case in cases])
+        for k in range(max(len(case["states"]) for case in cases)):
+            states = [case["states"][k % len(case["states"])] for case in cases]
+            inputs = [
+                np.concatenate([s[key] for s in states])
+                for key in ("q", "qd", "qdd", "tau")
+            ]
+            f_ext = [
+                s.get("fext_world", np.zeros((len(case["model"]["bodies"]), 6)))
+                for s, case in zip(states, cases, strict=True)
+            ]
+            values = jax.tree.map(
+                np.asarray, run(model, *inputs, np.concatenate(f_ext))
+            )
+            for name, end in zip(names, ends, strict=True):
+                own = slice(end - CASES[name]["model"]["nv"], end)
+                found[name].append(
+                    {key: x[(own,) * x.ndim] for key, x in values.items()}
+                )
+    return found
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_default_methods_agree_with_independent_software(name, by_default):
+    for s, found in zip(CASES[name]["states"], by_default[name], strict=False):
+        errors = {
+            key: relative_error(value, s[key])
+            for (key, _), value in found.items()
+            if key in s
+        }
+        assert errors and max(errors.values()) < 1e-12, errors
 
 
 @pytest.mark.parametrize("name", ["random_serial_n7"])
@@ -242,9 +294,14 @@ def test_torques_along_the_motions_of_the_papers(name, model_key, path, tau_key)
         rotors = jnp.asarray(data["model_with_rotor_inertia_armature"])
         model = eqx.tree_at(lambda m: m.armature, model, rotors)
     states = [jnp.asarray(data[path][key]) for key in ("q", "qd", "qdd")]
-    for method in INVERSE:
-        run = jax.vmap(lambda *s, m=method: jd.inverse_dynamics(model, *s, method=m))
-        error = relative_error(jax.jit(run)(*states), data[path][tau_key])
+
+    @jax.jit
+    @jax.vmap
+    def run(*state):
+        return {m: jd.inverse_dynamics(model, *state, method=m) for m in INVERSE}
+
+    for method, found in run(*states).items():
+        error = relative_error(found, data[path][tau_key])
         assert error < 1e-12, (method, error)
 
 
@@ -272,12 +329,17 @@ def test_momentum_and_energy_of_a_floating_tree():
 def test_two_sliders_accelerate_as_in_closed_form():
     data = load("featherstone_2p")
     model = jd.from_dict(data["model"])
+
+    @jax.jit
+    def accelerations(*state, f_ext):
+        given = dict(f_ext=f_ext)
+        return [jd.forward_dynamics(model, *state, method=m, **given) for m in FORWARD]
+
     np.testing.assert_allclose(jd.mass_matrix(model, jnp.zeros(2)), data["M"])
     for s in data["states"]:
         state = [jnp.asarray(s[key], float) for key in ("q", "qd", "tau")]
         f_ext = jnp.asarray(s["fext_local"], float)  # no rotations: local is world
-        for method in FORWARD:
-            qdd = jd.forward_dynamics(model, *state, f_ext=f_ext, method=method)
+        for qdd in accelerations(*state, f_ext=f_ext):
             assert relative_error(qdd, s["qdd_fd_fext"]) < 1e-15
 
 

@@ -44,16 +44,20 @@ def test_the_jacobian_is_the_derivative_of_the_residual(open_loops):
 
 def test_rates_and_forces_of_rows_are_products_with_the_jacobian(open_loops):
     model, q, qd, _ = open_loops
-    forces = jnp.asarray(np.random.default_rng(1).normal(size=model.nc))
-    zero, Psi = jnp.zeros(model.nv), jd.loop_jacobian(model, q)
-    rows = loop_rows(model, jd.forward_kinematics(model, q))
-    moved = jd.body_velocities(model, q, qd)
-    np.testing.assert_allclose(
-        row_rates(model, rows, moved.v, moved.w), Psi @ qd, atol=1e-13
-    )
-    f_ext = row_forces(model, rows, forces)
-    less = jd.inverse_dynamics(model, q, zero, zero, f_ext=f_ext)
-    tau = jd.inverse_dynamics(model, q, zero, zero) - less
+    forces, zero = np.random.default_rng(1).normal(size=model.nc), np.zeros(model.nv)
+
+    @jax.jit
+    def run(q, qd, forces, zero):
+        rows = loop_rows(model, jd.forward_kinematics(model, q))
+        moved = jd.body_velocities(model, q, qd)
+        f_ext = row_forces(model, rows, forces)
+        less = jd.inverse_dynamics(model, q, zero, zero, f_ext=f_ext)
+        tau = jd.inverse_dynamics(model, q, zero, zero) - less
+        rates = row_rates(model, rows, moved.v, moved.w)
+        return rates, tau, jd.loop_jacobian(model, q)
+
+    rates, tau, Psi = run(q, qd, forces, zero)
+    np.testing.assert_allclose(rates, Psi @ qd, atol=1e-13)
     np.testing.assert_allclose(tau, Psi.T @ forces, atol=1e-12)
 
 
@@ -61,16 +65,17 @@ def test_second_rates_are_those_of_the_rates(open_loops):
     model, q, qd, qdd = open_loops
 
     @jax.jit
-    def along(q, qd):
+    def run(q, qd, qdd):
         rate = jd.configuration_rate(model, q, qd)
-        return jax.jvp(
+        along = jax.jvp(
             lambda q, qd: jd.loop_jacobian(model, q) @ qd, (q, qd), (rate, qdd)
         )[1]
+        expected = jd.loop_jacobian(model, q) @ qdd - jd.loop_bias(model, q, qd)
+        found = rates_of_rates(model, body_motions(model, q, qd, qdd))
+        return found, along, expected
 
-    found = rates_of_rates(model, body_motions(model, q, qd, qdd))
-    np.testing.assert_allclose(found, along(q, qd), atol=1e-12)
-    bias = jd.loop_bias(model, q, qd)
-    expected = jd.loop_jacobian(model, q) @ qdd - bias
+    found, along, expected = run(q, qd, qdd)
+    np.testing.assert_allclose(found, along, atol=1e-12)
     np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
