@@ -1,3 +1,5 @@
+from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -444,8 +446,8 @@ def test_vmap_is_the_loop_and_float32_stays(method):
     model = jd.from_dict(FOUR_BAR["model"])
     states = [state_of(FOUR_BAR, k) for k in range(3)]
     batch = [jnp.stack(x) for x in zip(*states, strict=True)]
-    run = jax.jit(lambda *x: jd.constrained_dynamics(model, *x, method=method))
-    rows = jax.jit(jax.vmap(lambda *x: run(*x)))(*batch)
+    run = partial(jd.constrained_dynamics, model, method=method)
+    rows = jax.jit(jax.vmap(run))(*batch)
     for k, state in enumerate(states):
         for one, all_rows in zip(run(*state), rows, strict=True):
             np.testing.assert_allclose(all_rows[k], one, rtol=1e-9)
