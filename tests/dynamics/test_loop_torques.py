@@ -9,6 +9,7 @@ import pytest
 import jaxdyn as jd
 from tests.mechanisms import MECHANISMS, PLANAR, forest
 from tests.reference import relative_error
+from tests.slopes import both_modes, jacobians
 
 
 @cache
@@ -196,16 +197,12 @@ def test_derivatives_are_those_of_finite_differences_in_both_modes():
         found = jd.constrained_inverse_dynamics(long, q, qd, qdd, actuated=[0, 1])
         return jnp.concatenate([found.tau, found.loop_forces])
 
-    ones, h = jnp.ones(5), 1e-5
+    ones, h, run = jnp.ones(5), 1e-5, both_modes(forces)
+    slopes, reverse = jacobians(run, ones, 8)
 
-    @jax.jit
-    def value_and_slopes(s):
-        return forces(s), jax.jacfwd(forces)(s), jax.jacrev(forces)(s)
+    def f(scale):
+        return np.asarray(run(scale, ones, jnp.ones(8))[0])
 
-    def f(s):
-        return np.asarray(value_and_slopes(s)[0])
-
-    _, slopes, reverse = value_and_slopes(ones)
     differences = [(f(ones + d) - f(ones - d)) / (2 * h) for d in h * jnp.eye(5)]
     np.testing.assert_allclose(slopes, np.transpose(differences), atol=1e-8)
     np.testing.assert_allclose(reverse, slopes, atol=1e-12)
