@@ -1,3 +1,5 @@
+from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -7,11 +9,14 @@ from scipy.spatial.transform import Rotation
 
 import jaxdyn as jd
 from jaxdyn.model import CUT_JOINTS, loop_plan
+from tests.mechanisms import MECHANISMS as BY_NAME
+from tests.mechanisms import forest
 from tests.models import closed, random_rotation
-from tests.reference import cases, relative_error
+from tests.reference import relative_error
+from tests.slopes import both_modes, jacobians
 
 METHODS = ("kkt", "range_space", "recursive", "sequential_regularization")
-MECHANISMS = cases("closed_loops", "stewart_gough")
+MECHANISMS = list(BY_NAME.values())
 FOUR_BAR = MECHANISMS[0]
 TWO_METHODS = pytest.mark.parametrize(  # in every run; the others in `make test-all`
     "method",
@@ -28,27 +33,36 @@ def state_of(case, k=0):
 
 
 @pytest.mark.reference
+@pytest.mark.parametrize("method", METHODS[:3])
+def test_every_method_agrees_with_independent_software(method):
+    together = forest()
+    for k in range(3):
+        given = (together.at(k, name) for name in ("q", "qd", "tau"))
+        qdd, forces = jd.constrained_dynamics(together.model, *given, method=method)
+        for name, case in BY_NAME.items():
+            state = case["states"][k]
+            assert relative_error(qdd[together.v[name]], state["qdd_fd"]) < 1e-13
+            found = together.forces_of(name, forces)
+            assert relative_error(found, state["loop_forces"]) < 1e-13
+
+
+@pytest.mark.reference
 @pytest.mark.parametrize(
-    "case, method",
+    "case",
     [
-        pytest.param(
-            case,
-            method,
-            # the iteration takes long to compile: the smallest and the largest
-            marks=[pytest.mark.slow] if method == METHODS[3] and 0 < k < 4 else [],
-            id=f"{case['model']['name']}-{method}",
-        )
-        for k, case in enumerate(MECHANISMS)
-        for method in METHODS
+        # it takes long to compile: the smallest and the largest
+        pytest.param(case, marks=[pytest.mark.slow] if 0 < k < 4 else [], id=name)
+        for k, (name, case) in enumerate(BY_NAME.items())
     ],
 )
-def test_every_method_agrees_with_independent_software(case, method):
+def test_so_does_the_iteration(case):
     model = jd.from_dict(case["model"])
-    bar = 2e-10 if method == "sequential_regularization" else 1e-13
     for k, state in enumerate(case["states"]):
-        qdd, forces = jd.constrained_dynamics(model, *state_of(case, k), method=method)
-        assert relative_error(qdd, state["qdd_fd"]) < bar
-        assert relative_error(forces, state["loop_forces"]) < bar
+        qdd, forces = jd.constrained_dynamics(
+            model, *state_of(case, k), method="sequential_regularization"
+        )
+        assert relative_error(qdd, state["qdd_fd"]) < 2e-10
+        assert relative_error(forces, state["loop_forces"]) < 2e-10
 
 
 @pytest.mark.reference
@@ -284,9 +298,9 @@ def test_gradients_equal_differences_for_state_forces_lengths_and_masses(
 ):
     case = MECHANISMS[case]
     model, (q, qd, tau) = jd.from_dict(case["model"]), state_of(case)
-    value = jax.jit(weighed(method))
+    value_and_slope = jax.jit(jax.value_and_grad(weighed(method), (0, 1, 2, 3)))
     d = jnp.zeros(model.nv)
-    slope = jax.jit(jax.grad(weighed(method), (0, 1, 2, 3)))(model, d, qd, tau, q)
+    _, slope = value_and_slope(model, d, qd, tau, q)
     steps = [jnp.asarray(rng.normal(size=model.nv)) for _ in range(3)]
     still = jax.tree.map(jnp.zeros_like, model)
     moved = [jnp.asarray(rng.normal(size=x.shape)) for x in (model.mass, model.p)]
@@ -299,7 +313,7 @@ def test_gradients_equal_differences_for_state_forces_lengths_and_masses(
     def at(h):
         changed = jax.tree.map(lambda x, s: x + h * s, model, by_model)
         new = [x + h * s for x, s in zip((d, qd, tau), steps, strict=True)]
-        return float(value(changed, *new, q))
+        return float(value_and_slope(changed, *new, q)[0])
 
     h = 1e-4
     difference = (8 * (at(h) - at(-h)) - (at(2 * h) - at(-2 * h))) / (12 * h)
@@ -314,16 +328,14 @@ def test_gradients_equal_differences_for_state_forces_lengths_and_masses(
 def test_forward_mode_equals_reverse_mode_and_no_slope_is_nan_at_rest():
     model = jd.from_dict(FOUR_BAR["model"])
     q, _, tau = state_of(FOUR_BAR)
-    rest = jnp.zeros(3)
 
-    def both(qd, tau):
-        return jnp.concatenate(jd.constrained_dynamics(model, q, qd, tau))
+    def both(x):
+        return jnp.concatenate(jd.constrained_dynamics(model, q, x[:3], x[3:]))
 
-    forward = jax.jit(jax.jacfwd(both, (0, 1)))(rest, tau)
-    reverse = jax.jit(jax.jacrev(both, (0, 1)))(rest, tau)
-    for a, b in zip(forward, reverse, strict=True):
-        np.testing.assert_allclose(a, b, atol=1e-12)
-    np.testing.assert_allclose(forward[0], 0, atol=1e-12)  # quadratic in qd
+    at_rest = jnp.concatenate([jnp.zeros(3), tau])
+    forward, reverse = jacobians(both_modes(both), at_rest, 5)
+    np.testing.assert_allclose(forward, reverse, atol=1e-12)
+    np.testing.assert_allclose(forward[:, :3], 0, atol=1e-12)  # quadratic in qd
 
 
 @pytest.mark.parametrize("leaf", ("tau", "mass"))
@@ -337,10 +349,12 @@ def test_reverse_mode_by_what_does_not_change_the_loops(leaf):
         return jnp.concatenate(jd.constrained_dynamics(changed, q, qd, force))
 
     at = tau if leaf == "tau" else model.mass
-    forward, reverse = jax.jit(jax.jacfwd(both))(at), jax.jit(jax.jacrev(both))(at)
+    forward, reverse = jacobians(both_modes(both), at, 5)
     np.testing.assert_allclose(forward, reverse, atol=1e-12)
-    rows = jax.jit(jax.vmap(jax.jacrev(both)))(jnp.stack([at, at + 0.1]))
-    np.testing.assert_allclose(rows[0], reverse, atol=1e-12)
+    back = jax.jit(jax.vmap(lambda x, dy: jax.vjp(both, x)[1](dy)[0], (0, None)))
+    batch = jnp.stack([at, at + 0.1])
+    rows = np.stack([back(batch, dy)[0] for dy in jnp.eye(5)])
+    np.testing.assert_allclose(rows, reverse, atol=1e-12)
 
 
 @pytest.mark.slow
@@ -433,8 +447,8 @@ def test_vmap_is_the_loop_and_float32_stays(method):
     model = jd.from_dict(FOUR_BAR["model"])
     states = [state_of(FOUR_BAR, k) for k in range(3)]
     batch = [jnp.stack(x) for x in zip(*states, strict=True)]
-    run = jax.jit(lambda *x: jd.constrained_dynamics(model, *x, method=method))
-    rows = jax.jit(jax.vmap(lambda *x: run(*x)))(*batch)
+    run = partial(jd.constrained_dynamics, model, method=method)
+    rows = jax.jit(jax.vmap(run))(*batch)
     for k, state in enumerate(states):
         for one, all_rows in zip(run(*state), rows, strict=True):
             np.testing.assert_allclose(all_rows[k], one, rtol=1e-9)

@@ -7,11 +7,9 @@ import numpy as np
 import pytest
 
 import jaxdyn as jd
-from tests.reference import cases, relative_error
-
-MECHANISMS = {
-    case["model"]["name"]: case for case in cases("closed_loops", "stewart_gough")
-}
+from tests.mechanisms import MECHANISMS, PLANAR, forest
+from tests.reference import relative_error
+from tests.slopes import both_modes, jacobians
 
 
 @cache
@@ -24,6 +22,13 @@ def motion(name, k=0):
     state = MECHANISMS[name]["states"][k]
     given = state["q"], state["qd"], state["inverse"]["qdd"]
     return tuple(jnp.asarray(x) for x in given)
+
+
+def motion_of(mechanisms, k):
+    """The same of all mechanisms in a model."""
+    return tuple(
+        mechanisms.at(k, *path) for path in (["q"], ["qd"], ["inverse", "qdd"])
+    )
 
 
 @cache
@@ -39,20 +44,35 @@ def on_all_joints(model, q, qd, qdd):
 
 
 @pytest.mark.reference
-@pytest.mark.parametrize("name", MECHANISMS)
-def test_actuator_forces_are_those_of_the_reference_and_produce_the_motion(name):
-    model, actuated = mechanism(name), MECHANISMS[name]["model"]["actuated"]
-    for k, state in enumerate(MECHANISMS[name]["states"]):
-        q, qd, qdd = motion(name, k)
-        found = jd.constrained_inverse_dynamics(model, q, qd, qdd, actuated=actuated)
-        expected = np.zeros(model.nv)
-        expected[actuated] = state["inverse"]["tau_actuated"]
-        assert relative_error(found.tau, expected) < 1e-14
-        assert np.abs(found.residual).max() < 1e-12
-        assert found.tau_is_determinate.all() and found.loop_force_is_determinate.all()
-        back, loop_forces = jd.constrained_dynamics(model, q, qd, found.tau)
-        assert relative_error(back, qdd) < 1e-12
-        assert relative_error(found.loop_forces, loop_forces) < 1e-13
+def test_actuator_forces_are_those_of_the_reference_and_produce_the_motion():
+    together, parts = forest(), (forest(*PLANAR), forest("stewart_gough"))
+    actuated = [sum(part.coordinates("actuated").values(), []) for part in parts]
+    for k in range(3):
+        found = [
+            jd.constrained_inverse_dynamics(part.model, *motion_of(part, k), actuated=a)
+            for part, a in zip(parts, actuated, strict=True)
+        ]
+        for part, forces in zip(parts, found, strict=True):
+            for name, place in part.v.items():
+                state, model = MECHANISMS[name]["states"][k], MECHANISMS[name]["model"]
+                expected = np.zeros(model["nv"])
+                expected[model["actuated"]] = state["inverse"]["tau_actuated"]
+                assert relative_error(forces.tau[place], expected) < 1e-14
+            assert np.abs(forces.residual).max() < 1e-12
+            assert forces.tau_is_determinate.all()
+            assert forces.loop_force_is_determinate.all()
+        q, qd, qdd = motion_of(together, k)
+        tau, loop_forces = (
+            np.concatenate([getattr(forces, key) for forces in found])
+            for key in ("tau", "loop_forces")
+        )
+        back, expected = jd.constrained_dynamics(
+            together.model, q, qd, jnp.asarray(tau)
+        )
+        for name in MECHANISMS:
+            v, c = together.v[name], together.c[name]
+            assert relative_error(back[v], qdd[v]) < 1e-12
+            assert relative_error(loop_forces[c], expected[c]) < 1e-13
 
 
 def test_redundant_actuators_share_the_load_with_least_norm():
@@ -177,13 +197,14 @@ def test_derivatives_are_those_of_finite_differences_in_both_modes():
         found = jd.constrained_inverse_dynamics(long, q, qd, qdd, actuated=[0, 1])
         return jnp.concatenate([found.tau, found.loop_forces])
 
-    ones, h = jnp.ones(5), 1e-5
-    slopes, reverse = jax.jit(lambda s: (jax.jacfwd(forces)(s), jax.jacrev(forces)(s)))(
-        ones
-    )
-    f, steps = jax.jit(jax.vmap(forces)), h * jnp.eye(5)
-    differences = (f(ones[None] + steps) - f(ones[None] - steps)) / (2 * h)
-    np.testing.assert_allclose(slopes, differences.T, atol=1e-8)
+    ones, h, run = jnp.ones(5), 1e-5, both_modes(forces)
+    slopes, reverse = jacobians(run, ones, 8)
+
+    def f(scale):
+        return np.asarray(run(scale, ones, jnp.ones(8))[0])
+
+    differences = [(f(ones + d) - f(ones - d)) / (2 * h) for d in h * jnp.eye(5)]
+    np.testing.assert_allclose(slopes, np.transpose(differences), atol=1e-8)
     np.testing.assert_allclose(reverse, slopes, atol=1e-12)
 
 

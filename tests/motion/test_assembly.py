@@ -9,19 +9,16 @@ import pytest
 import jaxdyn as jd
 from jaxdyn.model import CUT_JOINTS
 from jaxdyn.motion._assembly import loop_errors
+from tests.mechanisms import forest
 from tests.models import random_rotation
-from tests.reference import cases
 
-MECHANISMS = {
-    case["model"]["name"]: case for case in cases("closed_loops", "stewart_gough")
-}
-HELD = {
-    "fourbar": "crank",
-    "fivebar": (0, 2),
-    "slider_crank": ["j_crank"],
-    "planar_3rrr": ("leg1_proximal", "leg2_proximal", 4),
-    "stewart_gough": "platform",
-}
+HELD = (
+    "fourbar.crank",
+    *("fivebar.left_proximal", 5),
+    "j_slider_crank.crank",
+    *("planar_3rrr.leg1_proximal", "planar_3rrr.leg2_proximal", 14),
+    "stewart_gough.platform",
+)
 
 
 @cache
@@ -47,18 +44,14 @@ def floating(*joints):
 
 
 @pytest.mark.reference
-@pytest.mark.parametrize("name", MECHANISMS)
-def test_mechanisms_are_assembled_about_the_joints_that_are_held(name, rng):
-    case = MECHANISMS[name]
-    model = jd.from_dict(case["model"])
-    q = jnp.asarray(case["states"][0]["q"])
-    held = [HELD[name]] if isinstance(HELD[name], str) else HELD[name]
-    bodies = [x.removeprefix("j_") if isinstance(x, str) else x for x in held]
+def test_mechanisms_are_assembled_about_the_joints_that_are_held(rng):
+    model, q = forest().model, forest().at(0, "q")
+    bodies = [x.removeprefix("j_") if isinstance(x, str) else x for x in HELD]
     d = 0.1 * rng.normal(size=model.nv)
     for body in bodies:
         d[model.v_slice(body)] = 0
     guess = jd.integrate(model, q, jnp.asarray(d))
-    found = jd.close_loops(model, guess, hold=HELD[name])
+    found = jd.close_loops(model, guess, hold=HELD)
     for body in bodies:
         place = model.q_slice(body)
         np.testing.assert_allclose(found.q[place], q[place], rtol=0, atol=1e-16)
