@@ -6,8 +6,8 @@ import optax
 import pytest
 
 import jaxdyn as jd
-from jaxdyn import identify
-from jaxdyn.identify.trajectories._limits import Forces
+from jaxdyn import optimize
+from jaxdyn.optimize._limits import Forces
 
 STEPS, DT = 20, 0.1
 SGD = optax.sgd(0.1)
@@ -38,11 +38,11 @@ def least_forces(weight, mass=1.5):
 
 def slide(model=None, segments=1, weight=1e3, **options):
     model = slider() if model is None else model
-    cost = identify.reach(model, jnp.ones(1), weight=weight, rate_weight=weight)
-    cost = cost + identify.effort()
+    cost = optimize.reach(model, jnp.ones(1), weight=weight, rate_weight=weight)
+    cost = cost + optimize.effort()
     zero = jnp.zeros(1, model.dtype)
     start = jnp.zeros((STEPS, 1), model.dtype)
-    return identify.optimize_torques(
+    return optimize.optimize_torques(
         model, zero, zero, start, DT, cost, segments=segments, **options
     )
 
@@ -115,9 +115,9 @@ def test_a_joint_without_drive_swings_where_it_is_wanted():
     model = jd.robots.chain(2)
     q0 = jnp.array([0.0, 0.0])
     target = jnp.array([0.3, -0.2])
-    cost = identify.reach(model, target, weight=10.0, rate_weight=0.0)
+    cost = optimize.reach(model, target, weight=10.0, rate_weight=0.0)
     start = jnp.zeros((10, 2))
-    found = identify.optimize_torques(
+    found = optimize.optimize_torques(
         model, q0, 0 * q0, start, 0.02, cost, limits=jnp.array([jnp.inf, 0.0])
     )
     assert (found.taus[:, 1] == 0).all() and (found.taus[:, 0] != 0).all()
@@ -130,14 +130,14 @@ def test_a_path_of_a_ball_joint_is_followed():
     q1 = jd.integrate(model, q0, jnp.array([0.5, -0.4, 0.3]))
     motion = jd.motion.cycloidal(model, q0, q1, 0.5)
     ts = jnp.linspace(0, 0.5, 11)
-    cost = identify.track(model, motion, ts, weight=1e3)
+    cost = optimize.track(model, motion, ts, weight=1e3)
     start = jnp.zeros((10, 3))
-    found = identify.optimize_torques(model, q0, jnp.zeros(3), start, 0.05, cost)
+    found = optimize.optimize_torques(model, q0, jnp.zeros(3), start, 0.05, cost)
     path = jax.vmap(motion)(ts).q
     apart = jax.vmap(lambda a, b: jd.difference(model, a, b))(path, found.q)
     assert np.abs(apart).max() < 1e-2 < np.abs(jd.difference(model, q0, q1)).max()
     for rows in (path, -path):  # the same rotations
-        same = identify.track(model, rows, weight=1e3)
+        same = optimize.track(model, rows, weight=1e3)
         np.testing.assert_allclose(
             same(found.q, found.qd, found.taus), found.cost, rtol=1e-9
         )
@@ -146,12 +146,12 @@ def test_a_path_of_a_ball_joint_is_followed():
 def test_costs_add_with_functions_of_the_user():
     model = slider()
     q, qd, tau = jnp.array([[0.0], [2.0]]), jnp.array([[0.0], [3.0]]), jnp.ones((1, 1))
-    reach = identify.reach(model, jnp.ones(1), jnp.ones(1), weight=2.0, rate_weight=0.5)
-    total = reach + identify.effort(4.0) + (lambda q, qd, tau: q.sum())
+    reach = optimize.reach(model, jnp.ones(1), jnp.ones(1), weight=2.0, rate_weight=0.5)
+    total = reach + optimize.effort(4.0) + (lambda q, qd, tau: q.sum())
     assert float(total(q, qd, tau)) == 2 * 1 + 0.5 * 4 + 4 + 2
-    assert float(sum([reach, identify.effort(4.0)])(q, qd, tau)) == 2 * 1 + 0.5 * 4 + 4
-    track = identify.track(model, jnp.zeros((2, 1)), qd=jnp.ones((2, 1)))
-    weighted = identify.track(
+    assert float(sum([reach, optimize.effort(4.0)])(q, qd, tau)) == 2 * 1 + 0.5 * 4 + 4
+    track = optimize.track(model, jnp.zeros((2, 1)), qd=jnp.ones((2, 1)))
+    weighted = optimize.track(
         model, jnp.zeros((2, 1)), qd=jnp.ones((2, 1)), rate_weight=1.0
     )
     assert float(track(q, qd, tau)) == 2
@@ -167,8 +167,8 @@ def test_a_cost_that_is_not_finite_is_said():
     model, beyond = slider(), jnp.full(1, 2.0)
     given = model, beyond, 0 * beyond, jnp.zeros((STEPS, 1)), DT, barrier
     with pytest.raises(RuntimeError, match="not finite at the start"):
-        identify.optimize_torques(*given)
-    found = identify.optimize_torques(*given, throw=False)
+        optimize.optimize_torques(*given)
+    found = optimize.optimize_torques(*given, throw=False)
     assert "not finite" in found.message and not found.is_converged
     with pytest.raises(RuntimeError, match="not finite after"):
         slide(optimizer=SGD, steps=100, weight=1e6)
@@ -177,7 +177,7 @@ def test_a_cost_that_is_not_finite_is_said():
 def test_a_line_search_comes_back_from_where_the_cost_is_not_finite():
     model, zero = slider(), jnp.zeros(1)
     start = jnp.zeros((STEPS, 1))
-    found = identify.optimize_torques(model, zero, zero, start, DT, barrier)
+    found = optimize.optimize_torques(model, zero, zero, start, DT, barrier)
     assert not np.isfinite(found.costs).all() and np.isfinite(found.cost)
     np.testing.assert_allclose(found.q[-1], 1 - 1e-4, atol=1e-5)
 
@@ -187,10 +187,10 @@ def test_a_closed_loop_is_driven_in_one_piece():
     model = jd.robots.four_bar()
     q0 = jd.close_loops(model, jnp.array([0.3, 0.8, 1.6])).q
     target = q0 + 0.1
-    cost = identify.reach(model, target, weight=jnp.array([1.0, 0.0, 0.0]))
+    cost = optimize.reach(model, target, weight=jnp.array([1.0, 0.0, 0.0]))
     start = jnp.zeros((5, 3))
     zero = jnp.zeros(3)
-    found = identify.optimize_torques(model, q0, zero, start, 0.02, cost, steps=10)
+    found = optimize.optimize_torques(model, q0, zero, start, 0.02, cost, steps=10)
     assert found.cost < 0.5 * found.costs[0]
     residual = jax.vmap(lambda q: jd.loop_residual(model, q))(found.q)
     assert np.abs(residual).max() < 1e-9
@@ -208,10 +208,10 @@ def test_a_policy_learns_from_several_starts():
     model = pendulum()
     policy = PD(jnp.array([1.0, 0.1]), jnp.array([0.5]))
     ts = jnp.linspace(0, 1, 21)
-    goal = identify.track(model, jnp.full((21, 1), 0.5)) + identify.effort(1e-4)
+    goal = optimize.track(model, jnp.full((21, 1), 0.5)) + optimize.effort(1e-4)
     q0, qd0 = jnp.array([[0.0], [0.2], [-0.3]]), jnp.zeros((3, 1))
     options = dict(where=lambda policy: policy.gains, steps=60)
-    found = identify.optimize_policy(model, policy, q0, qd0, ts, goal, **options)
+    found = optimize.optimize_policy(model, policy, q0, qd0, ts, goal, **options)
     assert found.q.shape == (3, 21, 1) and found.taus.shape == (3, 20, 1)
     assert found.cost < 0.3 * found.costs[0]
     assert found.policy.target == policy.target
@@ -228,10 +228,10 @@ def test_a_policy_learns_from_several_starts():
 def test_wrong_input_is_named():
     model = slider()
     zero, start = jnp.zeros(1), jnp.zeros((STEPS, 1))
-    cost = identify.effort()
+    cost = optimize.effort()
 
     def torques(cost=cost, start=start, dt=DT, **options):
-        identify.optimize_torques(model, zero, zero, start, dt, cost, **options)
+        optimize.optimize_torques(model, zero, zero, start, dt, cost, **options)
 
     for match, call in {
         "dt is 0.0, expected a positive": lambda: torques(dt=0.0),
@@ -248,21 +248,21 @@ def test_wrong_input_is_named():
             segments=2, states0=(jnp.zeros((3, 1)), jnp.zeros((3, 1)))
         ),
         r"cost returned shape \(20,\)": lambda: torques(lambda q, qd, tau: tau[:, 0]),
-        r"q has shape \(2,\), expected \(1,\)": lambda: identify.reach(
+        r"q has shape \(2,\), expected \(1,\)": lambda: optimize.reach(
             model, jnp.ones(2)
         ),
-        r"weight has shape \(3,\)": lambda: identify.reach(
+        r"weight has shape \(3,\)": lambda: optimize.reach(
             model, jnp.ones(1), weight=jnp.ones(3)
         ),
-        "weight is -1": lambda: identify.effort(-1.0),
+        "weight is -1": lambda: optimize.effort(-1.0),
         "states0 is given for segments = 1": lambda: torques(states0=(start, start)),
-        "ts is None": lambda: identify.track(model, lambda t: t),
-        "ts is given beside rows of q": lambda: identify.track(model, zero[None], zero),
-        "qd is given beside a motion": lambda: identify.track(
+        "ts is None": lambda: optimize.track(model, lambda t: t),
+        "ts is given beside rows of q": lambda: optimize.track(model, zero[None], zero),
+        "qd is given beside a motion": lambda: optimize.track(
             model, lambda t: t, zero, qd=zero[None]
         ),
         "a path of 5 times for a motion of 21": lambda: torques(
-            identify.track(model, jnp.zeros((5, 1)))
+            optimize.track(model, jnp.zeros((5, 1)))
         ),
     }.items():
         with pytest.raises(ValueError, match=match):
@@ -271,18 +271,18 @@ def test_wrong_input_is_named():
 
 def test_segments_would_open_loops():
     model, zero = jd.robots.four_bar(), jnp.zeros(3)
-    given = model, zero, zero, jnp.zeros((5, 3)), DT, identify.effort()
+    given = model, zero, zero, jnp.zeros((5, 3)), DT, optimize.effort()
     with pytest.raises(ValueError, match="with loops, expected 1"):
-        identify.optimize_torques(*given, segments=5)
+        optimize.optimize_torques(*given, segments=5)
 
 
 def test_a_wrong_policy_is_named():
-    model, ts, cost = pendulum(), jnp.linspace(0, 1, 5), identify.effort()
+    model, ts, cost = pendulum(), jnp.linspace(0, 1, 5), optimize.effort()
     policy = PD(jnp.ones(2), jnp.zeros(1))
 
     def learn(policy=policy, q0=None, ts=ts, **options):
         q0 = jnp.zeros(1) if q0 is None else q0
-        identify.optimize_policy(model, policy, q0, jnp.zeros(1), ts, cost, **options)
+        optimize.optimize_policy(model, policy, q0, jnp.zeros(1), ts, cost, **options)
 
     for match, call in {
         "no free parameters": lambda: learn(lambda t, q, qd: q),
