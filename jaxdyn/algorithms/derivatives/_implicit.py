@@ -7,7 +7,7 @@ with the factor in hand, and no derivative ever goes through the elimination.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
@@ -19,6 +19,7 @@ from jaxdyn.model import Model
 from jaxdyn.program import linear_map
 
 
+@runtime_checkable
 class InertiaFactor(Protocol):
     """A factor of the inertia matrix.
 
