@@ -50,7 +50,7 @@ class Baumgarte(eqx.Module):
     damping: Float[Array, ""] | float = 1.0
 
 
-@compiled("method", "tolerance")
+@compiled("method", "tolerance", flat=False)  # few methods can be one kernel
 def constrained_dynamics(
     model: Model,
     q: Float[Array, " nq"],

@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 from jaxdyn.algorithms.kinematics import difference, integrate
 from jaxdyn.algorithms.steps import BaseMotion
 from jaxdyn.model import Model
-from jaxdyn.program import put, take
+from jaxdyn.program import compiled, put, take
 from jaxdyn.spatial import Vec3, cross
 
 
@@ -26,6 +26,7 @@ def passive_forces(
     return forces + gyroscopic_forces(model, model.armature * qd, qd)
 
 
+@compiled("recursion")
 def joint_torques(
     recursion: Callable,
     model: Model,
