@@ -21,7 +21,8 @@ from jax import lax
 
 from jaxdyn.program._jax import ClosedJaxpr, Jaxpr, jaxpr_as_fun, set_xla_metadata
 from jaxdyn.program._linear_map import apply
-from jaxdyn.program._reductions import LIMIT, Halves, programs
+from jaxdyn.program._reductions import LIMIT
+from jaxdyn.program._states import States, programs
 
 TAG = {"xla_cpu_small_call": "true", "inlineable": "false"}
 _inside: ContextVar[bool] = ContextVar("inside", default=False)
@@ -44,7 +45,11 @@ def plain_inside() -> Iterator[None]:
 
 def as_written(*args: Any, jaxpr: ClosedJaxpr, size: int | None, batched: Any) -> Any:
     """The function in operations of JAX, for all states."""
-    return _for_all(jaxpr_as_fun(jaxpr), args, size, batched)
+    function = jaxpr_as_fun(jaxpr)
+    if size is None:
+        return function(*args)
+    axes = [0 if b else None for b in batched]
+    return jax.vmap(lambda args: function(*args), (axes,), axis_size=size)(list(args))
 
 
 def _for_one_call(
@@ -52,16 +57,9 @@ def _for_one_call(
 ) -> Any:
     """The same in operations that XLA leaves in one function."""
     own = {"jaxdyn_kernel": as_written, "linear_map": apply}
-    function = partial(Halves(LIMIT // (size or 1), own).run, jaxpr)
+    axes = [0 if size and b else None for b in batched]
     with plain_inside():
-        return _for_all(function, args, size, batched)
-
-
-def _for_all(function: Callable, args: Any, size: int | None, batched: Any) -> Any:
-    if size is None:
-        return function(*args)
-    axes = [0 if b else None for b in batched]
-    return jax.vmap(lambda args: function(*args), (axes,), axis_size=size)(list(args))
+        return States(size, LIMIT // (size or 1), own).run(jaxpr, args, axes)
 
 
 def in_chunks(*args: Any, jaxpr: Any, size: int | None, batched: Any) -> Any:
@@ -69,7 +67,7 @@ def in_chunks(*args: Any, jaxpr: Any, size: int | None, batched: Any) -> Any:
     if size == 0 or not fits(jaxpr) or fast_path():
         return as_written(*args, jaxpr=jaxpr, size=size, batched=batched)
     if size is None:
-        piece = partial(_for_one_call, jaxpr=jaxpr, size=None, batched=())
+        piece = partial(_for_one_call, jaxpr=jaxpr, size=None, batched=batched)
         return one_call(piece, args, jaxpr.out_avals)
     chunks = -(-size // _chunk(jaxpr))
     length = -(-size // chunks)

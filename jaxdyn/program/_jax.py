@@ -97,6 +97,14 @@ def traced_name(program: ClosedJaxpr) -> str:
     return program.jaxpr.debug_info.func_name
 
 
+def loop_counts(params: dict) -> tuple[int, int]:
+    """How many constants and how many carried values a `scan` has."""
+    if "num_consts" in params:  # before JAX 0.12
+        return params["num_consts"], params["num_carry"]
+    constants, carried, _ = params["ft_in"].unpack()
+    return len(constants), len(carried)
+
+
 # --- primitives
 
 
@@ -160,6 +168,38 @@ def is_linear(x: Any) -> bool:
 def type_of(x: Any) -> Any:
     """The type of an argument of a transposed map."""
     return x.aval if is_linear(x) else jax.typeof(x)
+
+
+def operation_for(size: int | None) -> Callable:
+    """operation(p, args, axes, params) for many states, by JAX's rules for `jax.vmap`.
+
+    It returns the results and their axes: those along which an array has a row for each
+    state, None where it is the same for all.
+    """
+    seen: list[Any] = []
+
+    def rule(axis_data: Any, args: Any, axes: Any) -> Any:
+        seen.append(axis_data)  # what JAX tells its rules about the states
+        return args[0], axes[0]
+
+    probe = Primitive("probe")
+    batching.fancy_primitive_batchers[probe] = rule
+    if size is not None:
+        jax.vmap(probe.bind)(np.zeros(size))
+    del batching.fancy_primitive_batchers[probe]
+
+    def operation(
+        p: Primitive, args: list, axes: list, params: dict
+    ) -> tuple[list, list]:
+        if all(axis is None for axis in axes):
+            out = p.bind(*args, **params)
+            found: Any = [None] * len(out) if p.multiple_results else None
+        else:
+            batched = batching.fancy_primitive_batchers[p]
+            out, found = batched(seen[0], args, axes, **params)
+        return (list(out), list(found)) if p.multiple_results else ([out], [found])
+
+    return operation
 
 
 # --- lowering

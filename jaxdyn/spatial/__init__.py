@@ -9,8 +9,8 @@ from jaxdyn.spatial._rotations import exp as exp
 from jaxdyn.spatial._rotations import frame_along as frame_along
 from jaxdyn.spatial._rotations import log as log
 from jaxdyn.spatial._rotations import turn_z as turn_z
+from jaxdyn.spatial._scalars import Scalar as Scalar
 from jaxdyn.spatial._vec3 import Mat3 as Mat3
-from jaxdyn.spatial._vec3 import Scalar as Scalar
 from jaxdyn.spatial._vec3 import Sym3 as Sym3
 from jaxdyn.spatial._vec3 import Vec3 as Vec3
 from jaxdyn.spatial._vec3 import cross as cross

@@ -6,15 +6,13 @@ the traced program, and under `jax.vmap` every component is one contiguous array
 """
 
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-Scalar: TypeAlias = (
-    Any  # a number, an array, or a placeholder that JAX puts in a pytree
-)
+from jaxdyn.spatial._scalars import Scalar, add, div, minor, mul, neg, sub
 
 
 @jax.tree_util.register_dataclass
@@ -29,21 +27,23 @@ class Vec3:
     __array_ufunc__ = None  # a NumPy array on the left leaves the product to `__rmul__`
 
     def __add__(self, other: "Vec3") -> "Vec3":
-        return Vec3(self.x + other.x, self.y + other.y, self.z + other.z)
+        x, y = self, other
+        return Vec3(add(x.x, y.x), add(x.y, y.y), add(x.z, y.z))
 
     def __sub__(self, other: "Vec3") -> "Vec3":
-        return Vec3(self.x - other.x, self.y - other.y, self.z - other.z)
+        x, y = self, other
+        return Vec3(sub(x.x, y.x), sub(x.y, y.y), sub(x.z, y.z))
 
     def __neg__(self) -> "Vec3":
-        return Vec3(-self.x, -self.y, -self.z)
+        return Vec3(neg(self.x), neg(self.y), neg(self.z))
 
     def __mul__(self, s: Scalar) -> "Vec3":
-        return Vec3(self.x * s, self.y * s, self.z * s)
+        return Vec3(mul(self.x, s), mul(self.y, s), mul(self.z, s))
 
     __rmul__ = __mul__
 
     def __truediv__(self, s: Scalar) -> "Vec3":
-        return Vec3(self.x / s, self.y / s, self.z / s)
+        return Vec3(div(self.x, s), div(self.y, s), div(self.z, s))
 
     @staticmethod
     def zero(dtype: Any) -> "Vec3":
@@ -132,22 +132,26 @@ class Sym3:
     __array_ufunc__ = None
 
     def __add__(self, other: "Sym3") -> "Sym3":
-        return jax.tree.map(lambda a, b: a + b, self, other)
+        return Sym3(*map(add, self._entries, other._entries))
 
     def __sub__(self, other: "Sym3") -> "Sym3":
-        return jax.tree.map(lambda a, b: a - b, self, other)
+        return Sym3(*map(sub, self._entries, other._entries))
 
     def __neg__(self) -> "Sym3":
-        return jax.tree.map(lambda a: -a, self)
+        return Sym3(*map(neg, self._entries))
 
     def __mul__(self, s: Scalar) -> "Sym3":
-        return jax.tree.map(lambda a: a * s, self)
+        return Sym3(*(mul(a, s) for a in self._entries))
 
     __rmul__ = __mul__
 
     def __matmul__(self, other: Any) -> Any:
         """The product with a `Vec3` (9 multiplications) or a `Mat3` (27)."""
         return self.mat() @ other
+
+    @property
+    def _entries(self) -> tuple[Scalar, ...]:
+        return self.xx, self.xy, self.xz, self.yy, self.yz, self.zz
 
     def mat(self) -> Mat3:
         """The same matrix with all nine entries."""
@@ -188,15 +192,15 @@ class Sym3:
 
 def dot(a: Vec3, b: Vec3) -> Scalar:
     """The scalar product a . b: 3 multiplications, 2 additions."""
-    return a.x * b.x + a.y * b.y + a.z * b.z
+    return add(add(mul(a.x, b.x), mul(a.y, b.y)), mul(a.z, b.z))
 
 
 def cross(a: Vec3, b: Vec3) -> Vec3:
     """The vector product a x b: 6 multiplications, 3 additions."""
     return Vec3(
-        a.y * b.z - a.z * b.y,
-        a.z * b.x - a.x * b.z,
-        a.x * b.y - a.y * b.x,
+        minor(a.y, b.z, a.z, b.y),
+        minor(a.z, b.x, a.x, b.z),
+        minor(a.x, b.y, a.y, b.x),
     )
 
 
@@ -214,13 +218,15 @@ def inverse(m: Mat3) -> Mat3:
 
 def upper(a: Vec3, b: Vec3) -> Sym3:
     """The dyad a bᵀ of parallel vectors, which is symmetric: 6 multiplications."""
-    return Sym3(a.x * b.x, a.x * b.y, a.x * b.z, a.y * b.y, a.y * b.z, a.z * b.z)
+    x, y, z = a.x, a.y, a.z
+    return Sym3(*map(mul, (x, x, x, y, y, z), (b.x, b.y, b.z, b.y, b.z, b.z)))
 
 
 def skew(a: Vec3) -> Mat3:
     """The matrix of the vector product: skew(a) @ b = a x b."""
     o = jnp.zeros_like(a.x)
-    return Mat3(Vec3(o, a.z, -a.y), Vec3(-a.z, o, a.x), Vec3(a.y, -a.x, o))
+    b = -a
+    return Mat3(Vec3(o, a.z, b.y), Vec3(b.z, o, a.x), Vec3(a.y, b.x, o))
 
 
 def cross_columns(a: Vec3, m: Mat3) -> Mat3:
@@ -231,7 +237,9 @@ def cross_columns(a: Vec3, m: Mat3) -> Mat3:
 def symmetric(m: Mat3) -> Sym3:
     """The sum m + mᵀ, which is twice the symmetric part: 6 additions."""
     x, y, z = m.x, m.y, m.z
-    return Sym3(x.x + x.x, x.y + y.x, x.z + z.x, y.y + y.y, y.z + z.y, z.z + z.z)
+    return Sym3(
+        *map(add, (x.x, x.y, x.z, y.y, y.z, z.z), (x.x, y.x, z.x, y.y, z.y, z.z))
+    )
 
 
 def square(a: Vec3, s: Scalar = 1) -> Sym3:
@@ -241,9 +249,8 @@ def square(a: Vec3, s: Scalar = 1) -> Sym3:
 
 def skew_square(a: Vec3, s: Scalar) -> Sym3:
     """The inertia s (a.a 1 - a aᵀ) = -s skew(a)² of a point mass `s` at `a`."""
-    b = a * s
-    xx, yy, zz = a.x * b.x, a.y * b.y, a.z * b.z
-    return Sym3(yy + zz, -a.x * b.y, -a.x * b.z, xx + zz, -a.y * b.z, xx + yy)
+    xx, xy, xz, yy, yz, zz = square(a, s)._entries
+    return Sym3(add(yy, zz), neg(xy), neg(xz), add(xx, zz), neg(yz), add(xx, yy))
 
 
 def similarity(r: Mat3, s: Sym3) -> Sym3:
@@ -253,27 +260,29 @@ def similarity(r: Mat3, s: Sym3) -> Sym3:
     the symmetric part of x uᵀ + y vᵀ with the first two columns x, y of R; the last
     diagonal entry follows from the trace, which a rotation keeps.
     """
-    a, b = s.xx - s.zz, s.yy - s.zz
+    a, b = sub(s.xx, s.zz), sub(s.yy, s.zz)
     u = r.x * (0.5 * a) + r.y * s.xy + r.z * s.xz
     v = r.y * (0.5 * b) + r.z * s.yz
 
     def entry(i: str, j: str) -> Scalar:
         xi, yi, ui, vi = (getattr(w, i) for w in (r.x, r.y, u, v))
         xj, yj, uj, vj = (getattr(w, j) for w in (r.x, r.y, u, v))
-        return xi * uj + ui * xj + yi * vj + vi * yj
+        xy = add(mul(xi, uj), mul(ui, xj))
+        return add(add(xy, mul(yi, vj)), mul(vi, yj))
 
     def twice(i: str) -> Scalar:
-        t = getattr(r.x, i) * getattr(u, i) + getattr(r.y, i) * getattr(v, i)
-        return t + t
+        xi, yi, ui, vi = (getattr(w, i) for w in (r.x, r.y, u, v))
+        t = add(mul(xi, ui), mul(yi, vi))
+        return add(t, t)
 
     xx, yy = twice("x"), twice("y")
     return Sym3(
-        xx + s.zz,
+        add(xx, s.zz),
         entry("x", "y"),
         entry("x", "z"),
-        yy + s.zz,
+        add(yy, s.zz),
         entry("y", "z"),
-        a + b - xx - yy + s.zz,
+        add(sub(sub(add(a, b), xx), yy), s.zz),
     )
 
 
