@@ -119,7 +119,7 @@ def constrained(
 
     def forward(*inputs: Any) -> Any:
         model, q, qd, *_, baumgarte = inputs
-        qdd, factor = method.forward(*inputs[:-1], refine=0, chunk=chunk)
+        qdd, factor = method.forward(0, chunk)(*inputs[:-1])
         if not isinstance(factor, Factor):  # solvers need its halves
             factor = denoc_factor(model, q)
         rows, opening = _opening(model, q, qd, qdd, baumgarte)
@@ -173,7 +173,7 @@ def loop_iterations(
     """How many O(n) iterations "sequential_regularization" takes."""
     inputs = arguments(model, q=q, qd=qd, tau=tau)
     model, q, qd, tau = inputs
-    qdd, factor = FORWARD["denoc"].forward(*inputs, None, None, refine=0, chunk=CHUNK)
+    qdd, factor = FORWARD["denoc"].forward(0, CHUNK)(*inputs, None, None)
     rows, opening = _opening(model, q, qd, qdd, None)
     solver = sequential_regularization(model, q, factor, rows, tolerance)
     return solver.iterate(jnp.zeros_like(qd), -opening)[2]

@@ -69,6 +69,35 @@ class CheckedDynamics(eqx.Module):
         return jnp.maximum(self.correction, rounding)
 
 
+def _settled(
+    model: Model,
+    q: Any,
+    qd: Any,
+    tau: Any,
+    f_ext: Any,
+    base: Any,
+    method: str,
+    refine: int,
+    chunk: int | None,
+) -> dict[str, Any]:
+    """The options checked, and for "auto" the method that is chosen."""
+    size = CHUNK if chunk is None else chunk
+    for name, value, least in (("refine", refine, 0), ("chunk", size, 1)):
+        is_count = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if not (is_count and value >= least):
+            raise ValueError(
+                f"{name} is {value!r}, expected a whole number from {least} on."
+            )
+    if chunk is not None and method not in ("parallel", "auto"):
+        raise ValueError(
+            f"chunk is {chunk} for method {method!r}, expected None: only 'parallel' "
+            "has pieces."
+        )
+    method = automatic(method, "denoc", model, q, qd, tau, f_ext, base)
+    return dict(method=method, refine=int(refine), chunk=int(size))
+
+
+@compiled("method", "refine", "chunk", settle=_settled)
 def forward_dynamics(
     model: Model,
     q: Float[Array, " nq"],
@@ -103,11 +132,15 @@ def forward_dynamics(
             as many digits as masses of neighbours differ by, most with 1; `refine=1`
             restores them up to ratios of 1e8. See docs/parallel.md.
     """
-    inputs = model, q, qd, tau, f_ext, base
-    options = _options("forward_dynamics", method, refine, chunk, *inputs)
-    return _forward_dynamics(model, q, qd, tau, f_ext=f_ext, base=base, **options)
+    inputs = arguments(model, q=q, qd=qd, tau=tau, f_ext=f_ext, base=base)
+    options = dict(refine=refine, chunk=chunk or CHUNK)
+    formulation = choose("forward_dynamics", method, FORWARD)
+    if not model.loops:
+        return formulation.solution(*inputs, **options)[0]
+    return constrained(formulation, range_space, *inputs, None, **options)[0]
 
 
+@compiled("method", "refine", "chunk", settle=_settled)
 def checked_dynamics(
     model: Model,
     q: Float[Array, " nq"],
@@ -124,70 +157,10 @@ def checked_dynamics(
 
     Takes the time of inverse dynamics, one more solution and a factor in addition.
     """
-    inputs = model, q, qd, tau, f_ext, base
-    options = _options("checked_dynamics", method, refine, chunk, *inputs)
-    return _checked_dynamics(model, q, qd, tau, f_ext=f_ext, base=base, **options)
-
-
-def _options(
-    caller: str, method: str, refine: int, chunk: int | None, *inputs: Any
-) -> dict[str, Any]:
-    """The options as static values; for "auto" the method that is chosen."""
-    size = CHUNK if chunk is None else chunk
-    for name, value, least in (("refine", refine, 0), ("chunk", size, 1)):
-        is_count = isinstance(value, int | np.integer) and not isinstance(value, bool)
-        if not (is_count and value >= least):
-            raise ValueError(
-                f"{caller}: {name} is {value!r}, expected a whole number from {least} "
-                "on."
-            )
-    if chunk is not None and method not in ("parallel", "auto"):
-        raise ValueError(
-            f"{caller}: chunk is {chunk} for method {method!r}, expected None: only "
-            "'parallel' has pieces."
-        )
-    method = automatic(method, "denoc", *inputs)
-    return dict(method=method, refine=int(refine), chunk=int(size))
-
-
-@compiled("method", "refine", "chunk")
-def _forward_dynamics(
-    model: Model,
-    q: Any,
-    qd: Any,
-    tau: Any,
-    *,
-    f_ext: Any,
-    base: Any,
-    method: str,
-    refine: int,
-    chunk: int,
-) -> Any:
-    inputs = arguments(model, q=q, qd=qd, tau=tau, f_ext=f_ext, base=base)
-    options = dict(refine=refine, chunk=chunk)
-    formulation = choose("forward_dynamics", method, FORWARD)
-    if not model.loops:
-        return formulation.solution(*inputs, **options)[0]
-    return constrained(formulation, range_space, *inputs, None, **options)[0]
-
-
-@compiled("method", "refine", "chunk")
-def _checked_dynamics(
-    model: Model,
-    q: Any,
-    qd: Any,
-    tau: Any,
-    *,
-    f_ext: Any,
-    base: Any,
-    method: str,
-    refine: int,
-    chunk: int,
-) -> CheckedDynamics:
     inputs = arguments(model, q=q, qd=qd, tau=tau, f_ext=f_ext, base=base)
     model, q, qd, tau, f_ext, base = inputs
     formulation = choose("checked_dynamics", method, FORWARD)
-    qdd, solve = formulation.solution(*inputs, refine=refine, chunk=chunk)
+    qdd, solve = formulation.solution(*inputs, refine=refine, chunk=chunk or CHUNK)
     residual = tau - joint_torques(newton_euler, model, q, qd, qdd, f_ext, base)
     change = jnp.abs(solve(residual, model, q)).max(initial=0)
     largest = jnp.abs(qdd).max(initial=0)

@@ -40,7 +40,8 @@ class ForwardMethod:
     them.
 
     Attributes:
-        forward: forward(*inputs, refine=, chunk=), accelerations and a factor of M.
+        forward: forward(refine, chunk) is the function of the inputs that returns
+            accelerations and a factor of M.
         inverse: the recursion of inverse dynamics whose derivatives are used.
         adjoint: adjoint(weights, qdd, factor, *inputs), the gradients of weighted
             accelerations by q, qd and tau.
@@ -59,8 +60,10 @@ class ForwardMethod:
             refine: steps of iterative refinement.
             chunk: of "parallel".
         """
-        forward = partial(self.forward, refine=refine, chunk=chunk)
-        residual = partial(_residual, self.inverse)
+        forward, residual = (
+            self.forward(refine, chunk),
+            partial(_residual, self.inverse),
+        )
         return implicit(forward, residual, _solve, self.adjoint, *inputs)
 
 
@@ -87,9 +90,8 @@ def by_matrix(inertia: Callable, recursion: Callable) -> ForwardMethod:
 
 
 def _sequential(once: Callable) -> ForwardMethod:
-    def forward(*inputs: Any, refine: int, chunk: int) -> Any:
-        residual = partial(_residual, newton_euler)
-        return refined(once, residual, _solve, refine)(*inputs)
+    def forward(refine: int, chunk: int) -> Callable:
+        return refined(once, partial(_residual, newton_euler), _solve, refine)
 
     return ForwardMethod(forward, newton_euler, _adjoint)
 
@@ -118,22 +120,17 @@ def _adjoint(weights: Any, qdd: Any, factor: Any, model: Model, *inputs: Any) ->
     return -by_q, -by_qd, rate
 
 
-def _pieces(
-    model: Model,
-    q: Any,
-    qd: Any,
-    tau: Any,
-    f_ext: Any,
-    base: Any,
-    refine: int,
-    chunk: int,
-) -> Any:
+def _pieces(refine: int, chunk: int) -> Callable:
     """Pieces of the tree joined in pairs, or articulated bodies for a single piece."""
-    if not model.topology.contraction(chunk).rounds:  # nothing to join
-        alone = by_recursion(articulated).forward
-        return alone(model, q, qd, tau, f_ext, base, refine=refine, chunk=chunk)
-    driving = tau - passive_forces(model, q, qd)
-    return parallel_forward(model, q, qd, driving, f_ext, base, chunk, refine)
+    single = by_recursion(articulated).forward(refine, chunk)
+
+    def pieces(model: Model, q: Any, qd: Any, tau: Any, f_ext: Any, base: Any) -> Any:
+        if not model.topology.contraction(chunk).rounds:  # nothing to join
+            return single(model, q, qd, tau, f_ext, base)
+        driving = tau - passive_forces(model, q, qd)
+        return parallel_forward(model, q, qd, driving, f_ext, base, chunk, refine)
+
+    return pieces
 
 
 def _adjoint_of_pieces(weights: Any, qdd: Any, factor: Any, *inputs: Any) -> Any:

@@ -63,46 +63,26 @@ def kernel(function: Callable, flat: bool = True) -> Callable:
         def of_leaves(*leaves: Any) -> Any:
             return function(*jax.tree.unflatten(tree, leaves))
 
-        return _bind(of_leaves, leaves, None, [False] * len(leaves), flat)
+        one = [False] * len(leaves)
+        return bind(traced(of_leaves, leaves, one, flat), leaves, None, one)
 
     return call
 
 
-def _bind(
-    function: Callable,
-    args: Sequence,
-    size: int | None,
-    batched: Any,
-    flat: bool,
-) -> Any:
-    """Apply to all states a function of one; arguments it does not use are left out.
+def traced(
+    function: Callable, args: Sequence, batched: Sequence[bool], flat: bool
+) -> tuple[ClosedJaxpr, Any]:
+    """The program of one state, and the structure of its results.
 
-    `size` is the number of states, None for one without a batch; `batched` says which
-    arguments have one row for each.
+    `batched` says which arguments have one row for each state. If `flat`, there are no
+    kernels inside where the program can be one itself.
     """
-    args = alike([jnp.asarray(x) for x in args])
     specs = [
-        jax.ShapeDtypeStruct(x.shape[1:] if b else x.shape, x.dtype)
+        jax.ShapeDtypeStruct(
+            jnp.shape(x)[1:] if b else jnp.shape(x), jnp.result_type(x)
+        )
         for x, b in zip(args, batched, strict=True)
     ]
-    closed, shape = _traced(function, specs, flat)
-    if any(isinstance(c, Tracer) for c in closed.consts):
-        raise TypeError("a kernel must get all traced values as arguments.")
-    program, kept = needed(closed)
-    flags = tuple(batched[k] for k in kept)
-    out = kernel_p.bind(
-        *(args[k] for k in kept),
-        jaxpr=program,
-        size=size if any(flags) else None,
-        batched=flags,
-    )
-    if size is not None and not any(flags):  # the same for all states
-        out = [jnp.broadcast_to(x, (size, *x.shape)) for x in out]
-    return jax.tree.unflatten(jax.tree.structure(shape), out)
-
-
-def _traced(function: Callable, specs: Sequence, flat: bool) -> Any:
-    """The program; if `flat`, with no kernels inside where it can be one itself."""
     if flat:
         with plain_inside():
             program = jax.make_jaxpr(function, return_shape=True)(*specs)
@@ -110,6 +90,33 @@ def _traced(function: Callable, specs: Sequence, flat: bool) -> Any:
             return program
     anew = jax.make_jaxpr(lambda *args: function(*args), return_shape=True)
     return anew(*specs)  # JAX has the first program of `function` in its cache
+
+
+def bind(
+    program: tuple[ClosedJaxpr, Any],
+    args: Sequence,
+    size: int | None,
+    batched: Sequence[bool],
+) -> Any:
+    """The results of a program for all states; arguments it needs not are left out.
+
+    `size` is the number of states, None for one without a batch.
+    """
+    closed, shape = program
+    if any(isinstance(c, Tracer) for c in closed.consts):
+        raise TypeError("a kernel must get all traced values as arguments.")
+    pruned, kept = needed(closed)
+    args = alike([jnp.asarray(x) for x in args])
+    flags = tuple(batched[k] for k in kept)
+    out = kernel_p.bind(
+        *(args[k] for k in kept),
+        jaxpr=pruned,
+        size=size if any(flags) else None,
+        batched=flags,
+    )
+    if size is not None and not any(flags):  # the same for all states
+        out = [jnp.broadcast_to(x, (size, *x.shape)) for x in out]
+    return jax.tree.unflatten(jax.tree.structure(shape), out)
 
 
 def _is_flat(program: ClosedJaxpr) -> bool:
@@ -186,7 +193,8 @@ def _jvp(primals: Any, tangents: Any, *, jaxpr: Any, size: Any, batched: Any) ->
     out = kernel_p.bind(*primals, jaxpr=jaxpr, size=size, batched=batched)
     args = [*primals, *(tangents[k] for k in moving)]
     flags = [*batched, *(batched[k] for k in moving)]
-    slopes = iter(_bind(slope, args, size, flags, _is_flat(jaxpr)))
+    program = traced(slope, args, flags, _is_flat(jaxpr))
+    slopes = iter(bind(program, args, size, flags))
     none = [zero_tangent(x) for x in out]
     return out, [next(slopes) if s else z for z, s in zip(none, smooth, strict=True)]
 
@@ -213,7 +221,8 @@ def _transpose(cts: Any, *args: Any, jaxpr: Any, size: Any, batched: Any) -> Any
 
     values = [args[k] for k in known] + [cts[k] for k in given]
     flags = [batched[k] for k in known] + [size is not None] * len(given)
-    pulled = _bind(transposed, values, size, flags, _is_flat(jaxpr))
+    program = traced(transposed, values, flags, _is_flat(jaxpr))
+    pulled = bind(program, values, size, flags)
     summed = [
         x.sum(axis=0) if size is not None and not batched[k] else x
         for k, x in zip(linear, pulled, strict=True)

@@ -77,9 +77,7 @@ def implicit(
             None to leave it to JAX.
     """
 
-    @jax.custom_jvp
-    def solution(*inputs: Any) -> Any:
-        return forward(*inputs)
+    solution = jax.custom_jvp(forward)
 
     def rule(primals: Any, tangents: Any) -> Any:
         unknowns, factor = solution(*primals)
