@@ -10,10 +10,9 @@ from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from jaxdyn.model._check import Body, is_index, is_world
-from jaxdyn.model._loops import Loop, Placement, check_loop, loop_of
-from jaxdyn.model._modules import Modules
 from jaxdyn.model._show import show
-from jaxdyn.model._topology import Topology
+from jaxdyn.model.elements import Loop, Placement, check_loop, loop_of
+from jaxdyn.model.tables import Modules, Topology
 from jaxdyn.program import is_staged
 
 

@@ -1,0 +1,17 @@
+"""The elements of a model: joints and cut joints, one section for each kind."""
+
+from jaxdyn.model.elements._cut_joints import CUT_JOINTS as CUT_JOINTS
+from jaxdyn.model.elements._cut_joints import ROWS as ROWS
+from jaxdyn.model.elements._cut_joints import Loop as Loop
+from jaxdyn.model.elements._cut_joints import Placement as Placement
+from jaxdyn.model.elements._cut_joints import check_loop as check_loop
+from jaxdyn.model.elements._cut_joints import loop_of as loop_of
+from jaxdyn.model.elements._joint_checks import DOF_EFFECTS as DOF_EFFECTS
+from jaxdyn.model.elements._joint_checks import DOF_LIMITS as DOF_LIMITS
+from jaxdyn.model.elements._joint_checks import FRICTION_SPEED as FRICTION_SPEED
+from jaxdyn.model.elements._joint_checks import check_axes as check_axes
+from jaxdyn.model.elements._joint_checks import check_effects as check_effects
+from jaxdyn.model.elements._joint_checks import check_joint as check_joint
+from jaxdyn.model.elements._joint_checks import check_pitch as check_pitch
+from jaxdyn.model.elements._joints import JOINT_TYPES as JOINT_TYPES
+from jaxdyn.model.elements._joints import JointType as JointType
