@@ -28,6 +28,8 @@ from jaxdyn.model.elements import JOINT_TYPES as JOINT_TYPES
 from jaxdyn.model.elements import ROWS as ROWS
 from jaxdyn.model.elements import JointType as JointType
 from jaxdyn.model.elements import Loop as Loop
+from jaxdyn.model.elements import Row as Row
+from jaxdyn.model.elements import Side as Side
 from jaxdyn.model.tables import CHUNK as CHUNK
 from jaxdyn.model.tables import DIRECTIONS as DIRECTIONS
 from jaxdyn.model.tables import Contraction as Contraction

@@ -1,7 +1,5 @@
 """The elements of a model: joints and cut joints, one section for each kind."""
 
-from jaxdyn.model.elements._cut_joints import CUT_JOINTS as CUT_JOINTS
-from jaxdyn.model.elements._cut_joints import ROWS as ROWS
 from jaxdyn.model.elements._cut_joints import Loop as Loop
 from jaxdyn.model.elements._cut_joints import Placement as Placement
 from jaxdyn.model.elements._cut_joints import check_loop as check_loop
@@ -15,3 +13,7 @@ from jaxdyn.model.elements._joint_checks import check_joint as check_joint
 from jaxdyn.model.elements._joint_checks import check_pitch as check_pitch
 from jaxdyn.model.elements._joints import JOINT_TYPES as JOINT_TYPES
 from jaxdyn.model.elements._joints import JointType as JointType
+from jaxdyn.model.elements._rows import CUT_JOINTS as CUT_JOINTS
+from jaxdyn.model.elements._rows import ROWS as ROWS
+from jaxdyn.model.elements._rows import Row as Row
+from jaxdyn.model.elements._rows import Side as Side
