@@ -26,10 +26,15 @@ from jaxdyn.model.elements import CUT_JOINTS as CUT_JOINTS
 from jaxdyn.model.elements import FRICTION_SPEED as FRICTION_SPEED
 from jaxdyn.model.elements import JOINT_TYPES as JOINT_TYPES
 from jaxdyn.model.elements import ROWS as ROWS
+from jaxdyn.model.elements import AbstractForce as AbstractForce
+from jaxdyn.model.elements import BodyState as BodyState
 from jaxdyn.model.elements import JointType as JointType
+from jaxdyn.model.elements import Loads as Loads
 from jaxdyn.model.elements import Loop as Loop
 from jaxdyn.model.elements import Row as Row
 from jaxdyn.model.elements import Side as Side
+from jaxdyn.model.elements import as_leaf as as_leaf
+from jaxdyn.model.elements import body_index as body_index
 from jaxdyn.model.tables import CHUNK as CHUNK
 from jaxdyn.model.tables import DIRECTIONS as DIRECTIONS
 from jaxdyn.model.tables import Contraction as Contraction

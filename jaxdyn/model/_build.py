@@ -199,6 +199,7 @@ class ModelBuilder:
         return Model(
             topology=topology,
             loops=tuple(loop_of(loop, dtype) for loop in self._loops),
+            forces=(),
             **{key: jnp.asarray(leaf, dtype) for key, leaf in leaves.items()},
         )
 
