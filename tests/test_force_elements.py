@@ -147,3 +147,22 @@ def test_wrong_elements_are_errors_that_name_them():
         model.with_force(jd.SpringDamper("left", (0, 0, 0), None, (0, 0, 1), -1.0))
     with pytest.raises(ValueError, match="force elements"):
         jd.to_dict(sprung())
+
+
+def test_elements_act_in_mechanisms_with_loops_and_in_single_precision(rng):
+    model = sprung().with_loop("left", (0.1, 0, 0), "right", (0, 0.1, 0), axes=(0,))
+    q, qd, tau = random_state(model, rng)
+
+    @jax.jit
+    def run(model, q, qd, tau):
+        qdd, forces = jd.constrained_dynamics(model, q, qd, tau)
+        closing = jd.loop_jacobian(model, q).T @ forces
+        free = jd.forward_dynamics(model.without_loops(), q, qd, tau)
+        return qdd, jd.inverse_dynamics(model, q, qd, qdd) - closing, free
+
+    qdd, found, free = run(model, q, qd, tau)
+    np.testing.assert_allclose(found, tau, atol=1e-10)
+    single = jax.tree.map(lambda x: jnp.asarray(x, jnp.float32), (model, q, qd, tau))
+    results = run(*single)
+    assert all(x.dtype == jnp.float32 for x in results)
+    np.testing.assert_allclose(results[2], free, rtol=1e-3)

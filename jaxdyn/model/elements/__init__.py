@@ -19,6 +19,7 @@ from jaxdyn.model.elements._joint_checks import check_joint as check_joint
 from jaxdyn.model.elements._joint_checks import check_pitch as check_pitch
 from jaxdyn.model.elements._joints import JOINT_TYPES as JOINT_TYPES
 from jaxdyn.model.elements._joints import JointType as JointType
+from jaxdyn.model.elements._joints import Step as Step
 from jaxdyn.model.elements._rows import CUT_JOINTS as CUT_JOINTS
 from jaxdyn.model.elements._rows import ROWS as ROWS
 from jaxdyn.model.elements._rows import Row as Row
