@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from jaxdyn import analysis as analysis
 from jaxdyn import motion as motion
 from jaxdyn import robots as robots
+from jaxdyn.algorithms.forces import SpringDamper as SpringDamper
 from jaxdyn.algorithms.kinematics import Accelerations as Accelerations
 from jaxdyn.algorithms.kinematics import Poses as Poses
 from jaxdyn.algorithms.kinematics import Velocities as Velocities
@@ -102,7 +103,10 @@ from jaxdyn.io import load_urdf as load_urdf
 from jaxdyn.io import to_dict as to_dict
 from jaxdyn.io import to_mujoco as to_mujoco
 from jaxdyn.io import to_urdf as to_urdf
+from jaxdyn.model import AbstractForce as AbstractForce
+from jaxdyn.model import BodyState as BodyState
 from jaxdyn.model import Inertial as Inertial
+from jaxdyn.model import Loads as Loads
 from jaxdyn.model import Loop as Loop
 from jaxdyn.model import Model as Model
 from jaxdyn.model import ModelBuilder as ModelBuilder

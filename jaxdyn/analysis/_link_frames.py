@@ -169,6 +169,7 @@ def _check(model: Model) -> None:
         )
     effects = ("armature", "damping", "friction", "stiffness")
     extra = [name for name in effects if np.any(getattr(model, name))]
+    extra += ["forces"] if model.forces else []
     if extra:
         raise ValueError(
             f"model {model.name!r} has {', '.join(extra)}: link frames hold rigid "

@@ -4,6 +4,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.derivatives import inverse_slopes
+from jaxdyn.algorithms.forces import element_wrenches
 from jaxdyn.algorithms.recursions import (
     coriolis,
     joint_torques,
@@ -101,7 +102,11 @@ def joint_reactions(
     joint force less armature, springs and friction. The others bear the load.
     """
     given = dict(q=q, qd=qd, qdd=qdd, f_ext=f_ext, base=base)
-    return transmitted_wrenches(*arguments(model, **given))
+    model, q, qd, qdd, f_ext, base = arguments(model, **given)
+    if model.forces:
+        loads = element_wrenches(model, q, qd)
+        f_ext = loads if f_ext is None else f_ext + loads
+    return transmitted_wrenches(model, q, qd, qdd, f_ext, base)
 
 
 @compiled("method")

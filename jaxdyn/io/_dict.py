@@ -86,13 +86,19 @@ def to_dict(model: Model) -> dict[str, Any]:
     """The model as a dictionary of plain numbers, read back by `from_dict`.
 
     Raises:
-        ValueError: a leaf has the wrong shape, as in a batch of models.
+        ValueError: a leaf has the wrong shape, as in a batch of models, or the model
+            has force elements, for which there is no format yet.
     """
     (model,) = arguments(model)
+    if model.forces:
+        raise ValueError(
+            f"model {model.name!r} has force elements, expected none: write the model "
+            "without them, and add them again by with_force."
+        )
     leaves = {
         field.name: np.asarray(getattr(model, field.name), float)
         for field in dataclasses.fields(model)
-        if field.name not in ("loops", "topology")
+        if field.name not in ("loops", "forces", "topology")
     }
     bodies = [_body(model, leaves, i) for i in range(model.n)]
     result = {

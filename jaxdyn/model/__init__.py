@@ -2,7 +2,6 @@
 
 from jaxdyn.model._arguments import arguments as arguments
 from jaxdyn.model._build import ModelBuilder as ModelBuilder
-from jaxdyn.model._check import FRICTION_SPEED as FRICTION_SPEED
 from jaxdyn.model._check import check_finite as check_finite
 from jaxdyn.model._check import is_index as is_index
 from jaxdyn.model._check import unit_vectors as unit_vectors
@@ -10,18 +9,8 @@ from jaxdyn.model._choice import check_freedoms as check_freedoms
 from jaxdyn.model._choice import chosen_coordinates as chosen_coordinates
 from jaxdyn.model._choice import chosen_joint as chosen_joint
 from jaxdyn.model._choice import chosen_joints as chosen_joints
-from jaxdyn.model._contraction import CHUNK as CHUNK
-from jaxdyn.model._contraction import Contraction as Contraction
 from jaxdyn.model._inertial import Inertial as Inertial
-from jaxdyn.model._joints import JOINT_TYPES as JOINT_TYPES
-from jaxdyn.model._joints import JointType as JointType
-from jaxdyn.model._loop_plan import LoopPlan as LoopPlan
-from jaxdyn.model._loop_plan import loop_plan as loop_plan
-from jaxdyn.model._loops import CUT_JOINTS as CUT_JOINTS
-from jaxdyn.model._loops import ROWS as ROWS
-from jaxdyn.model._loops import Loop as Loop
 from jaxdyn.model._model import Model as Model
-from jaxdyn.model._modules import Modules as Modules
 from jaxdyn.model._parameters import from_log_cholesky as from_log_cholesky
 from jaxdyn.model._parameters import from_pi as from_pi
 from jaxdyn.model._parameters import inertial_parameters as inertial_parameters
@@ -33,5 +22,24 @@ from jaxdyn.model._parameters import (
 )
 from jaxdyn.model._singular import singular_joints as singular_joints
 from jaxdyn.model._slender import SlenderRods as SlenderRods
-from jaxdyn.model._topology import DIRECTIONS as DIRECTIONS
-from jaxdyn.model._topology import Topology as Topology
+from jaxdyn.model.elements import CUT_JOINTS as CUT_JOINTS
+from jaxdyn.model.elements import FRICTION_SPEED as FRICTION_SPEED
+from jaxdyn.model.elements import JOINT_TYPES as JOINT_TYPES
+from jaxdyn.model.elements import ROWS as ROWS
+from jaxdyn.model.elements import AbstractForce as AbstractForce
+from jaxdyn.model.elements import BodyState as BodyState
+from jaxdyn.model.elements import JointType as JointType
+from jaxdyn.model.elements import Loads as Loads
+from jaxdyn.model.elements import Loop as Loop
+from jaxdyn.model.elements import Row as Row
+from jaxdyn.model.elements import Side as Side
+from jaxdyn.model.elements import Step as Step
+from jaxdyn.model.elements import as_leaf as as_leaf
+from jaxdyn.model.elements import body_index as body_index
+from jaxdyn.model.tables import CHUNK as CHUNK
+from jaxdyn.model.tables import DIRECTIONS as DIRECTIONS
+from jaxdyn.model.tables import Contraction as Contraction
+from jaxdyn.model.tables import LoopPlan as LoopPlan
+from jaxdyn.model.tables import Modules as Modules
+from jaxdyn.model.tables import Topology as Topology
+from jaxdyn.model.tables import loop_plan as loop_plan

@@ -7,25 +7,29 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxdyn.model._check import (
-    DOF_EFFECTS,
-    DOF_LIMITS,
     Body,
     Numbers,
-    check_axes,
-    check_effects,
     check_finite,
-    check_joint,
-    check_pitch,
     check_rotation,
     is_floating,
     is_index,
     is_world,
 )
 from jaxdyn.model._inertial import Inertial
-from jaxdyn.model._loops import Placement, check_loop, loop_of
 from jaxdyn.model._model import Model
 from jaxdyn.model._singular import check_resistance
-from jaxdyn.model._topology import Topology
+from jaxdyn.model.elements import (
+    DOF_EFFECTS,
+    DOF_LIMITS,
+    Placement,
+    check_axes,
+    check_effects,
+    check_joint,
+    check_loop,
+    check_pitch,
+    loop_of,
+)
+from jaxdyn.model.tables import Topology
 
 
 class ModelBuilder:
@@ -195,6 +199,7 @@ class ModelBuilder:
         return Model(
             topology=topology,
             loops=tuple(loop_of(loop, dtype) for loop in self._loops),
+            forces=(),
             **{key: jnp.asarray(leaf, dtype) for key, leaf in leaves.items()},
         )
 

@@ -10,10 +10,16 @@ from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from jaxdyn.model._check import Body, is_index, is_world
-from jaxdyn.model._loops import Loop, Placement, check_loop, loop_of
-from jaxdyn.model._modules import Modules
 from jaxdyn.model._show import show
-from jaxdyn.model._topology import Topology
+from jaxdyn.model.elements import (
+    AbstractForce,
+    Loop,
+    Placement,
+    check_loop,
+    force_of,
+    loop_of,
+)
+from jaxdyn.model.tables import Modules, Topology
 from jaxdyn.program import is_staged
 
 
@@ -42,6 +48,7 @@ class Model(eqx.Module):
         lower, upper: limits of q; effort, velocity: limits of tau and qd; data only.
         frame_R, frame_p: pose of each named frame in the body that carries it.
         loops: cut joints that close kinematic loops.
+        forces: elements that act between bodies or in joints, such as `SpringDamper`.
     """
 
     gravity: Float[Array, "3"]
@@ -66,6 +73,7 @@ class Model(eqx.Module):
     frame_R: Float[Array, "frames 3 3"]
     frame_p: Float[Array, "frames 3"]
     loops: tuple[Loop, ...]
+    forces: tuple[AbstractForce, ...]
     topology: Topology = eqx.field(static=True)
 
     def find(self, field: str, name: str | None = None) -> Any:
@@ -187,6 +195,14 @@ class Model(eqx.Module):
     def without_loops(self) -> "Model":
         """The same tree of bodies without its loops."""
         return eqx.tree_at(lambda m: m.loops, self, ())
+
+    def with_force(self, element: AbstractForce) -> "Model":
+        """The same model with one more force element, such as a `SpringDamper`.
+
+        Its leaves take the floating-point type of the model.
+        """
+        forces = (*self.forces, force_of(element, self))
+        return eqx.tree_at(lambda m: m.forces, self, forces)
 
     def _side(self, loop: str, body: Body | None) -> int:
         if body is None or is_world(body, self.find("base")):

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from jaxdyn.model._loops import Loop
-from jaxdyn.model._topology import Topology
+from jaxdyn.model.elements import Loop
+from jaxdyn.model.tables import Topology
 
 CONVENTIONS = (
     "SI units, radians. q and qd follow body order. Six-vectors: linear part first. "

@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 from jaxdyn.model._arguments import check_leaves
 from jaxdyn.model._check import unit_vectors
 from jaxdyn.model._model import Model
-from jaxdyn.model._topology import DIRECTIONS, Topology
+from jaxdyn.model.tables import DIRECTIONS, Topology
 
 LEAVES = ("R", "p", "axis", "axis2", "pitch", "mass", "com", "inertia", "armature")
 

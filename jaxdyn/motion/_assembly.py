@@ -13,11 +13,16 @@ from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxdyn.algorithms.kinematics import forward_kinematics, integrate
-from jaxdyn.algorithms.loops import loop_jacobian, loop_residual
+from jaxdyn.algorithms.loops import (
+    loop_frames,
+    loop_jacobian,
+    loop_residual,
+    loop_rows,
+)
 from jaxdyn.model import ROWS, Model, chosen_joints
 from jaxdyn.motion._inputs import inputs, positive
 from jaxdyn.motion._inverse_kinematics import within
-from jaxdyn.program import alone
+from jaxdyn.program import alone, take
 
 
 class Assembly(eqx.Module):
@@ -91,10 +96,10 @@ def loop_errors(model: Model, q: Float[Array, " nq"]) -> Float[Array, "loops 2"]
     if not model.loops:
         return jnp.zeros((0, 2), q.dtype)
     model, q = lax.stop_gradient((model, q))
-    linear, axes, cross = _openings(model, q)
+    lengths, axes, sines = _openings(model, q)
     half = jnp.sqrt((axes**2).sum(axis=-1)) / 2
-    angle = jnp.maximum(2 * _arcsin(half), _arcsin(jnp.abs(cross)))
-    return jnp.stack([jnp.sqrt((linear**2).sum(axis=-1)), angle], axis=-1)
+    angle = jnp.maximum(2 * _arcsin(half), _arcsin(jnp.abs(sines).max(axis=-1)))
+    return jnp.stack([jnp.sqrt((lengths**2).sum(axis=-1)), angle], axis=-1)
 
 
 @alone("held", "limits", "max_steps")
@@ -181,37 +186,32 @@ def _newton(model: Model, q: Any, free: Any) -> Any:
 def _openings(model: Model, q: Any) -> tuple[Any, Any, Any]:
     """What vanishes where loops are closed, with a row for each of them.
 
-    The distances along held directions [loops 6], the differences of held axes [loops
-    9], of the length of the angle if that is small, and z_a . x_b [loops].
+    The rows that are lengths [loops rows], the differences of held axes [loops 9], of
+    the length of the angle if that is small, and the other rows, sines [loops rows].
     """
     poses = forward_kinematics(model, q)
-    (A, x_a), (B, x_b) = (_frames(model, poses, side) for side in "ab")
-    holds = np.array([[row in loop.rows for row in ROWS] for loop in model.loops])
-    s = x_a - x_b
-    along = jnp.concatenate([s, jnp.einsum("kij,ki->kj", A, s)], axis=-1)
-    linear = jnp.where(holds[:, :6], along, 0)
-    is_z, is_all = (holds[:, ROWS.index(row)] for row in ("rx", "rz"))
-    weight = np.sqrt(np.where(is_all, 0.5, 1.0))[:, None, None]
-    held = np.stack([is_all, is_all, is_z], axis=-1)[:, None, :]
-    axes: Any = jnp.where(held, (A - B) * jnp.asarray(weight, q.dtype), 0)
-    product = (A[:, :, 2] * B[:, :, 0]).sum(axis=-1)
-    crossed = jnp.where(holds[:, ROWS.index("cross")], product, 0)
-    return linear, axes.reshape(-1, 9), crossed
+    a, b = loop_frames(model, poses)
+    kinds = [[ROWS[row] for row in loop.rows] for loop in model.loops]
+    held = [sorted({k for row in rows for k in row.aligned}) for rows in kinds]
+    weights = np.array([1 / max(len(axes) - 1, 1) for axes in held]) ** 0.5
+    holds = np.array([[float(k in axes) for k in range(3)] for axes in held])
+    scale = jnp.asarray(weights[:, None] * holds, q.dtype)[:, None, :]
+    axes = (a.A - b.A).array() * scale
+    residual = loop_rows(model, poses).residual
+    is_length = [[row.is_length for row in rows] for rows in kinds]
+    is_sine = [[not (row.is_length or row.aligned) for row in rows] for rows in kinds]
+    lengths, sines = (_by_loop(residual, chosen) for chosen in (is_length, is_sine))
+    return lengths, axes.reshape(-1, 9), sines
 
 
-def _frames(model: Model, poses: Any, side: str) -> tuple[Any, Any]:
-    """Axes and origins of the frames of all loops on one side, in the world."""
-    bodies = np.array([getattr(loop, f"body_{side}") for loop in model.loops])
-    axes, origin = jnp.eye(3, dtype=poses.p.dtype), jnp.zeros(3, poses.p.dtype)
-    # the world, -1, stands behind the bodies
-    R = jnp.concatenate([poses.R, axes[None]])[bodies]
-    p = jnp.concatenate([poses.p, origin[None]])[bodies]
-    frame_R, frame_p = (
-        jnp.stack([getattr(loop, f"{name}_{side}") for loop in model.loops])
-        for name in "Rp"
-    )
-    origin = p + jnp.einsum("kij,kj->ki", R, frame_p)
-    return jnp.einsum("kij,kjl->kil", R, frame_R), origin
+def _by_loop(residual: Any, chosen: list[list[bool]]) -> Float[Array, "loops rows"]:
+    """The chosen rows of each loop, zero in place of the others."""
+    place = np.full((len(chosen), max(map(len, chosen))), residual.size)
+    places = [(k, i) for k, rows in enumerate(chosen) for i in range(len(rows))]
+    for row, (k, i) in enumerate(places):
+        if chosen[k][i]:
+            place[k, i] = row
+    return take(residual, place)
 
 
 def _arcsin(x: Any) -> Any:

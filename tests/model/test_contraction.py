@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 import jaxdyn as jd
-from jaxdyn.model._contraction import contract
+from jaxdyn.model.tables import contract
 from jaxdyn.program._jumps import jump_tables
 
 

@@ -3,6 +3,7 @@
 from jaxdyn.algorithms.loops._recursive import recursive as recursive
 from jaxdyn.algorithms.loops._rows import LoopRows as LoopRows
 from jaxdyn.algorithms.loops._rows import loop_bias as loop_bias
+from jaxdyn.algorithms.loops._rows import loop_frames as loop_frames
 from jaxdyn.algorithms.loops._rows import loop_jacobian as loop_jacobian
 from jaxdyn.algorithms.loops._rows import loop_residual as loop_residual
 from jaxdyn.algorithms.loops._rows import loop_rows as loop_rows

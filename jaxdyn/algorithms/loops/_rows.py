@@ -1,8 +1,7 @@
 """The kinematics of closed loops: how far cut joints are open, and how they move.
 
-A cut joint joins the frames a and b of two bodies. What it holds are its rows: each is
-a length or an angle phi_k that must stay zero. As a force or moment lambda_k on body a,
-and its opposite on body b, the row does the work lambda_k phi_k.
+`model/elements/_rows.py` defines the rows of a cut joint; here they are those of all
+loops.
 """
 
 from typing import Any
@@ -19,22 +18,9 @@ from jaxdyn.algorithms.kinematics import (
     forward_kinematics,
 )
 from jaxdyn.algorithms.steps import Joint, Motion, joints, product
-from jaxdyn.model import ROWS, Model, arguments
+from jaxdyn.model import ROWS, Model, Side, arguments
 from jaxdyn.program import collect, compiled, from_parents, put, take
-from jaxdyn.spatial import Mat3, Vec3, cross, cross_columns, dot
-
-
-class Side(eqx.Module):
-    """The frames of all loops on one of their bodies, in the world.
-
-    Attributes:
-        A: axes; x: origins.
-        arm: from the origin of the body to that of the frame.
-    """
-
-    A: Mat3
-    x: Vec3
-    arm: Vec3
+from jaxdyn.spatial import Mat3, Vec3, cross, cross_columns
 
 
 class LoopRows(eqx.Module):
@@ -93,26 +79,26 @@ def loop_wrenches(
     wrench = put(rows, owner, len(model.loops))
     f, n = Vec3.of(wrench[:, :3]), Vec3.of(wrench[:, 3:])
     n = n - cross(_frames(model, "a", poses).arm, f)
-    return jnp.concatenate([f.array(), n.array()], axis=-1)
+    return _six(f, n)
 
 
 def loop_rows(model: Model, poses: Poses) -> LoopRows:
     """The rows of all loops at the poses of the bodies."""
-    a, b = (_frames(model, side, poses) for side in "ab")
-    o = jax.tree.map(jnp.zeros_like, a.x)
-    s, one = a.x - b.x, jnp.ones_like(a.x.x)
-    world = Vec3(one, o.x, o.x), Vec3(o.x, one, o.x), Vec3(o.x, o.x, one)
-    frame = a.A.x, a.A.y, a.A.z
-    forces = (*world, *frame, o, o, o, o)
-    # a force along an axis of a acts at the origin of b, also on body a
-    about_a = o, o, o, *(cross(d, s) for d in frame), *_angular(a, b)
-    about_b = o, o, o, o, o, o, *(-n for n in _angular(a, b))
-    wrench_a = [(f, n + cross(a.arm, f)) for f, n in _pairs(forces, about_a)]
-    wrench_b = [(-f, n - cross(b.arm, f)) for f, n in _pairs(forces, about_b)]
+    a, b = loop_frames(model, poses)
+    on_a, on_b = [], []
+    for row in _kinds(model):
+        (f_a, n_a), (f_b, n_b) = ROWS[row].loads(a, b)
+        on_a.append((f_a, n_a + cross(a.arm, f_a)))
+        on_b.append((f_b, n_b + cross(b.arm, f_b)))
     return LoopRows(
-        _chosen(model, jnp.stack(_openings(a, b), axis=-1)),
-        *(_chosen(model, _stacked(rows)) for rows in (wrench_a, wrench_b)),
+        _openings(model, a, b),
+        *(_chosen(model, [_six(*x) for x in loads]) for loads in (on_a, on_b)),
     )
+
+
+def loop_frames(model: Model, poses: Poses) -> tuple[Side, Side]:
+    """The frames a and b of all loops at the poses of the bodies."""
+    return _frames(model, "a", poses), _frames(model, "b", poses)
 
 
 def row_rates(
@@ -168,36 +154,16 @@ def second_rates(model: Model, at: Motion) -> Float[Array, " nc"]:
     The rows are products of axes and origins of both frames, whose motion is known.
     """
     a, b = (_moving(model, side, at) for side in "ab")
-    frames, rates, second = _pairs(a, b)
+    frames, rates, second = zip(a, b, strict=True)
 
     def rate(sides: Any, rates: Any) -> Any:
-        return jax.jvp(lambda a, b: _openings(a, b), sides, rates)[1]
+        return jax.jvp(lambda a, b: _openings(model, a, b), sides, rates)[1]
 
-    out = jax.jvp(rate, (frames, rates), (rates, second))[1]
-    return _chosen(model, jnp.stack(out, axis=-1))
-
-
-def _openings(a: Side, b: Side) -> tuple:
-    """phi of every row in `ROWS`, for all loops."""
-    s = a.x - b.x
-    linear = s.x, s.y, s.z, dot(a.A.x, s), dot(a.A.y, s), dot(a.A.z, s)
-    angular = (
-        dot(a.A.y, b.A.z),
-        -dot(a.A.x, b.A.z),
-        dot(a.A.x, b.A.y),
-        dot(a.A.z, b.A.x),
-    )
-    return *linear, *angular
+    return jax.jvp(rate, (frames, rates), (rates, second))[1]
 
 
-def _angular(a: Side, b: Side) -> tuple[Vec3, Vec3, Vec3, Vec3]:
-    """The axes about which the angles of the rows turn: of u . v it is u x v."""
-    return (
-        cross(a.A.y, b.A.z),
-        -cross(a.A.x, b.A.z),
-        cross(a.A.x, b.A.y),
-        cross(a.A.z, b.A.x),
-    )
+def _openings(model: Model, a: Side, b: Side) -> Float[Array, " nc"]:
+    return _chosen(model, [ROWS[row].opening(a, b) for row in _kinds(model)])
 
 
 def _frames(model: Model, side: str, poses: Poses) -> Side:
@@ -245,20 +211,21 @@ def _row_counts(model: Model) -> np.ndarray:
     return np.array([len(loop.rows) for loop in model.loops], int)
 
 
-def _chosen(model: Model, rows: Any) -> Any:
-    """Of all rows [loops, len(ROWS), ...] those that the cut joints hold."""
+def _kinds(model: Model) -> list[str]:
+    """The kinds of rows that the loops of the model have; never none."""
+    return sorted({row for loop in model.loops for row in loop.rows}) or ["X"]
+
+
+def _chosen(model: Model, of_kinds: list) -> Any:
+    """The rows of the cut joints, of those of each of `_kinds` for all loops."""
+    kinds = _kinds(model)
     index = [
-        k * len(ROWS) + ROWS.index(row)
+        kinds.index(row) * len(model.loops) + k
         for k, loop in enumerate(model.loops)
         for row in loop.rows
     ]
-    return take(rows.reshape((-1, *rows.shape[2:])), np.array(index, int))
+    return take(jnp.concatenate(of_kinds), np.array(index, int))
 
 
-def _pairs(*sequences: Any) -> Any:
-    return zip(*sequences, strict=True)
-
-
-def _stacked(wrenches: list[tuple[Vec3, Vec3]]) -> Float[Array, "loops rows 6"]:
-    rows = [jnp.concatenate([f.array(), n.array()], axis=-1) for f, n in wrenches]
-    return jnp.stack(rows, axis=1)
+def _six(f: Vec3, n: Vec3) -> Float[Array, "loops 6"]:
+    return jnp.concatenate([f.array(), n.array()], axis=-1)

@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxdyn.algorithms.forces import element_energy, element_losses
 from jaxdyn.algorithms.kinematics import body_motions, forward_kinematics
 from jaxdyn.algorithms.recursions._gibbs_appell import gibbs_terms
 from jaxdyn.algorithms.recursions._joint_forces import (
@@ -33,7 +34,8 @@ class Power(eqx.Module):
     Attributes:
         actuators: power of the joint forces tau.
         external: power of the external wrenches.
-        dissipated: power lost in viscous and Coulomb friction.
+        dissipated: power lost in viscous and Coulomb friction and in force
+            elements.
     """
 
     actuators: Float[Array, ""]
@@ -66,7 +68,7 @@ def kinetic_energy(
 
 @compiled()
 def potential_energy(model: Model, q: Float[Array, " nq"]) -> Float[Array, ""]:
-    r"""The energy of gravity and of the springs in the joints.
+    r"""The energy of gravity, of the springs in the joints and of force elements.
 
     $$V = -\sum_i m_i\, g \cdot c_i + \tfrac12 \sum_k \text{stiffness}_k\, d_k^2$$
 
@@ -76,7 +78,8 @@ def potential_energy(model: Model, q: Float[Array, " nq"]) -> Float[Array, ""]:
     at = forward_kinematics(model, q)
     centers = at.p + product(at.R, model.com[..., None])[..., 0]
     lifted = (model.mass[:, None] * centers * model.gravity[None]).sum()
-    return elastic_energy(model, q) - lifted
+    energy = elastic_energy(model, q) - lifted
+    return energy + element_energy(model, q) if model.forces else energy
 
 
 @compiled()
@@ -131,6 +134,8 @@ def power(
         twists = jnp.concatenate([at.v.array(), at.w.array()], axis=-1)
         external = (f_ext * twists).sum()
     lost = (dissipative_forces(model, qd) * qd).sum()
+    if model.forces:
+        lost = lost + element_losses(model, q, qd)
     return Power((tau * qd).sum(), external, lost)
 
 

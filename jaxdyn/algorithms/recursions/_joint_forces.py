@@ -6,6 +6,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxdyn.algorithms.forces import element_forces
 from jaxdyn.algorithms.kinematics import difference, integrate
 from jaxdyn.algorithms.steps import BaseMotion
 from jaxdyn.model import Model
@@ -18,9 +19,12 @@ def passive_forces(
 ) -> Float[Array, " nv"]:
     """What tau must overcome in the joints at qdd = 0.
 
-    Springs, viscous and Coulomb friction, and gyroscopic forces of the armature.
+    Springs, viscous and Coulomb friction, gyroscopic forces of the armature, and the
+    force elements of the model.
     """
     forces = spring_forces(model, q) + dissipative_forces(model, qd)
+    if model.forces:
+        forces = forces - element_forces(model, q, qd)
     if not model.topology.quaternion_bodies.size:
         return forces
     return forces + gyroscopic_forces(model, model.armature * qd, qd)

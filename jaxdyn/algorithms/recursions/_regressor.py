@@ -37,7 +37,8 @@ def regressor(
 
     pi are the `dynamic_parameters` of the model: ten for each body, then armature,
     damping, friction and stiffness of each joint. The wrench of a body is linear in its
-    ten parameters, and N maps wrenches to joint forces: Y = [Nᵀ W, joint columns].
+    ten parameters, and N maps wrenches to joint forces: Y = [Nᵀ W, joint columns]. The
+    force elements of the model are left out.
     """
     given = dict(q=q, qd=qd, qdd=qdd, base=base)
     model, q, qd, qdd, base = arguments(model, **given)

@@ -29,6 +29,11 @@ def chosen_columns(model: Model, parameters: str | Sequence[str]) -> np.ndarray:
     Raises:
         ValueError: a pattern fits no parameter.
     """
+    if model.forces:
+        raise ValueError(
+            f"model {model.name!r} has force elements, which the regressor does not "
+            "hold, expected none: fit it by identify.fit."
+        )
     names = parameter_names(model)
     chosen: set[int] = set()
     for pattern in (parameters,) if isinstance(parameters, str) else parameters:

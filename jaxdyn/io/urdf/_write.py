@@ -16,7 +16,7 @@ from jaxdyn.io.urdf._xml import MOMENTS
 from jaxdyn.model import FRICTION_SPEED, JOINT_TYPES, Model, arguments
 
 _DROPPABLE = (
-    *("armature", "friction_speed", "stiffness", "loops"),
+    *("armature", "friction_speed", "stiffness", "loops", "forces"),
     *("damping", "friction", "effort", "velocity", "lower", "upper"),
 )
 
@@ -42,9 +42,9 @@ def to_urdf(
     Args:
         path: a file to be written too; it appears complete or not at all.
         drop: what may be lost because URDF cannot hold it: armature, friction_speed
-            (of joints with friction), stiffness (with the rest position), loops; of
-            free joints damping, friction, effort and velocity that differ between the
-            degrees of freedom, and the limits lower and upper.
+            (of joints with friction), stiffness (with the rest position), loops,
+            forces; of free joints damping, friction, effort and velocity that differ
+            between the degrees of freedom, and the limits lower and upper.
 
     Raises:
         ValueError: the model has helical or spherical joints, or something URDF cannot
@@ -186,6 +186,8 @@ def _check_held(model: Model, dropped: set[str]) -> None:
     lost = [(what, where) for i in range(model.n) for what, where in _lost(model, i)]
     if model.loops:
         lost.append(("loops", f"model {model.name!r}"))
+    if model.forces:
+        lost.append(("forces", f"model {model.name!r}"))
     for what, where in lost:
         if what not in dropped:
             raise ValueError(

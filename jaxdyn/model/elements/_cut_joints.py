@@ -9,25 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxdyn.model._check import as_numbers, check_finite, check_rotation, is_index
-
-# What can be held at a cut joint, with the frames a and b on the two bodies, their
-# origins x_a and x_b, and their axes as columns:
-#   X Y Z     x_a - x_b along an axis of the world
-#   x y z     x_a - x_b along an axis of frame a
-#   rx ry rz  turning of a about its axes relative to b
-#   cross     the angle between z of a and x of b, which is right
-ROWS = ("X", "Y", "Z", "x", "y", "z", "rx", "ry", "rz", "cross")
-
-CUT_JOINTS: dict[str, tuple[str, ...]] = {
-    "revolute": ("X", "Y", "Z", "rx", "ry"),  # turns about z
-    "prismatic": ("x", "y", "rx", "ry", "rz"),  # slides along z
-    "cylindrical": ("x", "y", "rx", "ry"),  # turns about z and slides along it
-    "universal": ("X", "Y", "Z", "cross"),  # turns about z of a, then about x of b
-    "planar": ("z", "rx", "ry"),  # moves in the plane with the normal z
-    "spherical": ("X", "Y", "Z"),
-    "fixed": ("X", "Y", "Z", "rx", "ry", "rz"),
-    "point": ("X", "Y", "Z"),  # some of them
-}
+from jaxdyn.model.elements._rows import CUT_JOINTS
 
 Placement = Any  # three numbers, or a pair of a rotation and three numbers
 

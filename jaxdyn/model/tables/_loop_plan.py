@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxdyn.model._topology import Topology
+from jaxdyn.model.tables._topology import Topology
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from jaxdyn.model._contraction import Contraction, contract
-from jaxdyn.model._joints import JOINT_TYPES, JointType
-from jaxdyn.model._modules import Modules, cut_modules
+from jaxdyn.model.elements import JOINT_TYPES, JointType
+from jaxdyn.model.tables._contraction import Contraction, contract
+from jaxdyn.model.tables._modules import Modules, cut_modules
 from jaxdyn.program import BLOCK, Jumps, Lanes, cut_lanes, jump_tables
 
 

@@ -1,0 +1,7 @@
+"""Force elements between bodies: their part in the dynamics, and those that ship."""
+
+from jaxdyn.algorithms.forces._elements import element_energy as element_energy
+from jaxdyn.algorithms.forces._elements import element_forces as element_forces
+from jaxdyn.algorithms.forces._elements import element_losses as element_losses
+from jaxdyn.algorithms.forces._elements import element_wrenches as element_wrenches
+from jaxdyn.algorithms.forces._spring_damper import SpringDamper as SpringDamper

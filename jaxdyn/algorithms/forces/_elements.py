@@ -1,0 +1,99 @@
+"""What all force elements of a model do together, in the joints and on the bodies."""
+
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jaxtyping import Array, Float
+
+from jaxdyn.algorithms.kinematics import body_motions, configuration_rate
+from jaxdyn.algorithms.steps import at_last_steps, motions, screw
+from jaxdyn.model import AbstractForce, BodyState, Loads, Model
+from jaxdyn.program import collect, from_parents, inward, put, spread
+from jaxdyn.spatial import Vec3, cross, dot
+
+
+def element_forces(
+    model: Model, q: Float[Array, " nq"], qd: Float[Array, " nv"]
+) -> Float[Array, " nv"]:
+    r"""The joint forces $\sum_i J_i^T f_i + \tau$ of the force elements; O(n).
+
+    One walk outward for the state of the bodies, one inward for the sums of wrenches.
+    """
+    wrenches, tau = _sums(model, q, qd)
+    return _projected(model, q, qd, wrenches) + tau
+
+
+def element_wrenches(
+    model: Model, q: Float[Array, " nq"], qd: Float[Array, " nv"]
+) -> Float[Array, "n 6"]:
+    """The wrenches of the force elements on all bodies, as `f_ext`."""
+    return _sums(model, q, qd)[0]
+
+
+def element_energy(model: Model, q: Float[Array, " nq"]) -> Float[Array, ""]:
+    """The energy that the force elements store."""
+    at = _state(model, q, jnp.zeros(model.nv, q.dtype))
+    total = jnp.zeros((), q.dtype)
+    for k, element in enumerate(model.forces):
+        energy = element.energy(model, at)
+        _check(k, element, "an energy", energy, ())
+        total = total + energy
+    return total
+
+
+def element_losses(
+    model: Model, q: Float[Array, " nq"], qd: Float[Array, " nv"]
+) -> Float[Array, ""]:
+    """The power that the elements take and do not store."""
+    along = configuration_rate(model, q, qd)
+    stored = jax.jvp(lambda q: element_energy(model, q), (q,), (along,))[1]
+    return -(element_forces(model, q, qd) * qd).sum() - stored
+
+
+def _state(model: Model, q: Any, qd: Any) -> BodyState:
+    at = body_motions(model, q, qd)
+    return BodyState(q, qd, *(x.array() for x in (at.R, at.p, at.v, at.w)))
+
+
+def _sums(model: Model, q: Any, qd: Any) -> tuple[Any, Any]:
+    """Wrenches on the bodies, and joint forces given as such, of all elements."""
+    at = _state(model, q, qd)
+    wrenches, tau = jnp.zeros((model.n, 6), q.dtype), jnp.zeros(model.nv, q.dtype)
+    for k, element in enumerate(model.forces):
+        loads: Loads = element.loads(model, at)
+        if loads.wrenches is not None:
+            _check(k, element, "wrenches", loads.wrenches, (len(loads.bodies), 6))
+            # the share of the world is put beyond the end, and dropped
+            places = np.array(loads.bodies, int) % (model.n + 1)
+            wrenches = wrenches + put(loads.wrenches, places, model.n)
+        if loads.tau is not None:
+            _check(k, element, "tau", loads.tau, (model.nv,))
+            tau = tau + loads.tau
+    return wrenches, tau
+
+
+def _projected(model: Model, q: Any, qd: Any, wrenches: Any) -> Any:
+    """Wrenches on the bodies as joint forces, by the principle of virtual power."""
+    t, o = model.topology, Vec3.zero(q.dtype)
+    at, external = motions(model, q, qd), at_last_steps(model, wrenches)
+    a = at.p - from_parents(t.steps.parent, at.p, o)
+
+    def transmit(children: Any, x: Any) -> Any:
+        f, n, e, a, (turn, slide) = x
+        f, n = f + children[0], n + children[1]
+        return (f, n + cross(a, f)), turn * dot(e, n) + slide * dot(e, f)
+
+    f, n = Vec3.of(external[:, :3]), Vec3.of(external[:, 3:])
+    rows = spread(t.lanes, (f, n, at.R.z, a, screw(model)))
+    return collect(t.lanes, inward(t.lanes, transmit, (o, o), rows)[1], t.dof_steps)
+
+
+def _check(k: int, element: AbstractForce, what: str, x: Any, shape: tuple) -> None:
+    if jnp.shape(x) != shape:
+        raise ValueError(
+            f"force {k} ({type(element).__name__}) returns {what} of shape "
+            f"{jnp.shape(x)}, expected {shape}: methods are written for one state; use "
+            "jax.vmap for many."
+        )
