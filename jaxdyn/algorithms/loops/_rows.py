@@ -18,10 +18,10 @@ from jaxdyn.algorithms.kinematics import (
     body_motions,
     forward_kinematics,
 )
-from jaxdyn.algorithms.steps import Joint, Motion, joints, product
+from jaxdyn.algorithms.steps import Motion, WorldStep, product, world_steps
 from jaxdyn.model import ROWS, Model, arguments
 from jaxdyn.program import collect, compiled, from_parents, put, take
-from jaxdyn.spatial import Mat3, Vec3, cross, cross_columns, dot
+from jaxdyn.spatial import Mat3, Twist, Vec3, Wrench, cross, cross_columns, dot
 
 
 class Side(eqx.Module):
@@ -65,8 +65,9 @@ def loop_residual(model: Model, q: Float[Array, " nq"]) -> Float[Array, " nc"]:
 def loop_jacobian(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nc nv"]:
     r"""The matrix Psi(q) with $\dot\varphi = \Psi \dot q$, [Ghosal] lecture 30."""
     model, q = arguments(model, q=q)
-    joint = collect(model.topology.lanes, tuple(x[0] for x in joints(model, q)))
-    return loop_matrix(model, joint, loop_rows(model, forward_kinematics(model, q)))
+    at = collect(model.topology.lanes, world_steps(model, q))
+    rows = loop_rows(model, forward_kinematics(model, q))
+    return loop_matrix(model, at.step, at.r, rows)
 
 
 @compiled()
@@ -91,9 +92,7 @@ def loop_wrenches(
     owner = np.repeat(np.arange(len(model.loops)), _row_counts(model))
     rows = loop_rows(model, poses).wrench_a * loop_forces[:, None]
     wrench = put(rows, owner, len(model.loops))
-    f, n = Vec3.of(wrench[:, :3]), Vec3.of(wrench[:, 3:])
-    n = n - cross(_frames(model, "a", poses).arm, f)
-    return jnp.concatenate([f.array(), n.array()], axis=-1)
+    return Wrench.of(wrench).shift(-_frames(model, "a", poses).arm).array()
 
 
 def loop_rows(model: Model, poses: Poses) -> LoopRows:
@@ -107,8 +106,8 @@ def loop_rows(model: Model, poses: Poses) -> LoopRows:
     # a force along an axis of a acts at the origin of b, also on body a
     about_a = o, o, o, *(cross(d, s) for d in frame), *_angular(a, b)
     about_b = o, o, o, o, o, o, *(-n for n in _angular(a, b))
-    wrench_a = [(f, n + cross(a.arm, f)) for f, n in _pairs(forces, about_a)]
-    wrench_b = [(-f, n - cross(b.arm, f)) for f, n in _pairs(forces, about_b)]
+    wrench_a = [Wrench(f, n).shift(a.arm) for f, n in _pairs(forces, about_a)]
+    wrench_b = [Wrench(-f, n).shift(b.arm) for f, n in _pairs(forces, about_b)]
     return LoopRows(
         _chosen(model, jnp.stack(_openings(a, b), axis=-1)),
         *(_chosen(model, _stacked(rows)) for rows in (wrench_a, wrench_b)),
@@ -140,23 +139,24 @@ def row_forces(
     return a + b
 
 
-def loop_matrix(model: Model, joint: Joint, rows: LoopRows) -> Float[Array, "nc nv"]:
+def loop_matrix(
+    model: Model, step: WorldStep, r: Vec3, rows: LoopRows
+) -> Float[Array, "nc nv"]:
     """The matrix Psi: columns of the joints that move either body; O(nc nv).
 
-    `joint` are the joints of all steps in world axes.
+    `step` and `r` are all steps in world axes and their places.
     """
     t = model.topology
-    origins = take(joint.r, t.steps.last)
+    origins = take(r, t.steps.last)
     zero = Vec3.zero(origins.x.dtype)
-    joint = jax.tree.map(lambda x: x[None], take(joint, t.dof_steps))
+    step, r = jax.tree.map(lambda x: x[None], take((step, r), t.dof_steps))
 
-    def part(side: str, wrench: Any) -> Any:
+    def part(side: str, wrench: Float[Array, "nc 6"]) -> Array:
         bodies = _row_bodies(model, side)
-        f, n = Vec3.of(wrench[:, :3]), Vec3.of(wrench[:, 3:])
         origin = from_parents(bodies, origins, zero)
-        f, n, origin = jax.tree.map(lambda x: x[:, None], (f, n, origin))
+        w, origin = jax.tree.map(lambda x: x[:, None], (Wrench.of(wrench), origin))
         moves = np.concatenate([t.moves, np.zeros((t.nv, 1), bool)], axis=1)
-        power = joint.along(f, n + cross(origin - joint.r, f))
+        power: Array = step.along(w.shift(origin - r))
         return jnp.where(moves[:, bodies].T, power, 0)
 
     return part("a", rows.wrench_a) + part("b", rows.wrench_b)
@@ -221,9 +221,9 @@ def _moving(model: Model, side: str, at: Motion) -> tuple[Side, Side, Side]:
     """The frames of one side, their rates and second rates."""
     frame = _frames(model, side, Poses(at.R.array(), at.p.array()))
     bodies = _loop_bodies(model, side)
-    o = Vec3.zero(at.p.x.dtype)
-    moved = from_parents(bodies, (at.v, at.w, at.dv, at.dw), (o, o, o, o))
-    v, w, dv, dw = moved
+    o = Twist.zero(at.p.x.dtype)
+    twist, second = from_parents(bodies, (at.twist, at.rate), (o, o))
+    v, w, dv, dw = twist.v, twist.w, second.v, second.w
     spin, turning = cross_columns(w, frame.A), cross(w, frame.arm)
     twice = cross_columns(dw, frame.A) + cross_columns(w, spin)
     bent = cross(dw, frame.arm) + cross(w, turning)
@@ -259,6 +259,5 @@ def _pairs(*sequences: Any) -> Any:
     return zip(*sequences, strict=True)
 
 
-def _stacked(wrenches: list[tuple[Vec3, Vec3]]) -> Float[Array, "loops rows 6"]:
-    rows = [jnp.concatenate([f.array(), n.array()], axis=-1) for f, n in wrenches]
-    return jnp.stack(rows, axis=1)
+def _stacked(wrenches: list[Wrench]) -> Float[Array, "loops rows 6"]:
+    return jnp.stack([wrench.array() for wrench in wrenches], axis=1)
