@@ -6,7 +6,7 @@ a program nor its derivatives ever scatter, which a `kernel` cannot.
 """
 
 from functools import cache, cached_property, partial
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -15,8 +15,10 @@ from jax import lax
 
 from jaxdyn.program._jax import is_zero, lower_on_cpu, primitive, zero_like
 
+T = TypeVar("T")  # a pytree
 
-def take(tree: Any, index: np.ndarray, stored: bool = False) -> Any:
+
+def take(tree: T, index: np.ndarray, stored: bool = False) -> T:
     """Rows of all leaves at `index`; zero where that is beyond the end.
 
     If `stored`, the CPU copies them row by row. Without that XLA computes each entry of
@@ -32,7 +34,7 @@ def take(tree: Any, index: np.ndarray, stored: bool = False) -> Any:
     return jax.tree.map(rows, tree)
 
 
-def put(tree: Any, index: np.ndarray, size: int) -> Any:
+def put(tree: T, index: np.ndarray, size: int) -> T:
     """Arrays of `size` rows: rows of all leaves added at `index`, zero elsewhere."""
     index = np.asarray(index)
     sources = Sources.one_each(index.ravel(), size).transpose

@@ -8,7 +8,7 @@ scatters. Data are pytrees with leaves [nodes].
 """
 
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -20,13 +20,15 @@ from jaxdyn.program._linear_map import linear_map
 from jaxdyn.program._walk import from_parents
 from jaxdyn.spatial import Mat3, Vec3, inverse
 
+T = TypeVar("T")  # a pytree
 
-def path_sum(jumps: Jumps, tree: Any) -> Any:
+
+def path_sum(jumps: Jumps, tree: T) -> T:
     """For each node the sum over all nodes from the base to itself."""
     return _applied(partial(_along, jumps), partial(_below, jumps), tree)
 
 
-def subtree_sum(jumps: Jumps, tree: Any) -> Any:
+def subtree_sum(jumps: Jumps, tree: T) -> T:
     """For each node the sum over itself and all nodes beyond it."""
     return _applied(partial(_below, jumps), partial(_along, jumps), tree)
 

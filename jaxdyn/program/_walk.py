@@ -6,7 +6,7 @@ sees one link at a time.
 """
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -16,12 +16,20 @@ from jax import lax
 from jaxdyn.program._gather import put, take
 from jaxdyn.program._lanes import Lanes, Level
 
-Laned = tuple[Any, ...]
+T = TypeVar("T")  # a pytree
+X = TypeVar("X")
+Own = TypeVar("Own")
+Kept = TypeVar("Kept")
+Laned: TypeAlias = tuple[T, ...]
 
 
 def outward(
-    lanes: Lanes, step: Callable, root: Any, links: Laned, each: bool = False
-) -> Laned:
+    lanes: Lanes,
+    step: Callable[[Own, X], tuple[Own, Kept]],
+    root: Own,
+    links: Laned[X],
+    each: bool = False,
+) -> Laned[Kept]:
     """Walks from the base to the tips.
 
     `step(parent, link) -> (own, kept)` receives what its parent passed on as `own`,
@@ -45,7 +53,12 @@ def outward(
     return tuple(results)
 
 
-def inward(lanes: Lanes, step: Callable, tip: Any, links: Laned) -> tuple[Any, Laned]:
+def inward(
+    lanes: Lanes,
+    step: Callable[[Own, X], tuple[Own, Kept]],
+    tip: Own,
+    links: Laned[X],
+) -> tuple[Own, Laned[Kept]]:
     """Walks from the tips to the base.
 
     `step(children, link) -> (own, kept)` receives the sum of what its children handed
@@ -60,7 +73,8 @@ def inward(lanes: Lanes, step: Callable, tip: Any, links: Laned) -> tuple[Any, L
             children = jax.tree.map(jnp.add, children, branches)
         return jax.vmap(step)(children, link)
 
-    results, handed, below = [], None, None
+    results, below = [], None
+    handed: Any = None
     for level, xs in zip(reversed(lanes.levels), reversed(links), strict=True):
         branches = None if below is None else _attach(handed, below, level)
         handed, kept = lax.scan(row, _repeat(tip, level), (xs, branches), reverse=True)
@@ -69,9 +83,10 @@ def inward(lanes: Lanes, step: Callable, tip: Any, links: Laned) -> tuple[Any, L
     return handed, tuple(reversed(results))
 
 
-def lane_sums(lanes: Lanes, laned: Laned) -> Any:
+def lane_sums(lanes: Lanes, laned: Laned[T]) -> T:
     """For each lane of the first level the sum over all links that it carries."""
-    total, below = None, None
+    below = None
+    total: Any = None
     for level, xs in zip(reversed(lanes.levels), reversed(laned), strict=True):
         own = jax.tree.map(lambda x: x.sum(axis=0), xs)
         if below is not None:
@@ -82,12 +97,12 @@ def lane_sums(lanes: Lanes, laned: Laned) -> Any:
     return total
 
 
-def spread(lanes: Lanes, tree: Any) -> Laned:
+def spread(lanes: Lanes, tree: T) -> Laned[T]:
     """Per-step data with leading axis [steps] in laned form; padding is zero."""
     return tuple(take(tree, level.index) for level in lanes.levels)
 
 
-def collect(lanes: Lanes, laned: Laned, steps: np.ndarray | None = None) -> Any:
+def collect(lanes: Lanes, laned: Laned[T], steps: np.ndarray | None = None) -> T:
     """Laned data as arrays with leading axis [steps], for some steps or for all."""
 
     def join(first: Any, *others: Any) -> Any:
@@ -97,7 +112,7 @@ def collect(lanes: Lanes, laned: Laned, steps: np.ndarray | None = None) -> Any:
     return take(jax.tree.map(join, *map(_flat, laned)), place)
 
 
-def from_parents(parents: np.ndarray, tree: Any, root: Any) -> Any:
+def from_parents(parents: np.ndarray, tree: T, root: T) -> T:
     """For each node the value of its parent, or `root` for those on the world."""
 
     def with_root(x: Any, r: Any) -> Any:

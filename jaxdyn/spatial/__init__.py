@@ -1,4 +1,4 @@
-"""Three-dimensional algebra in components: vectors, rotations, inertia."""
+"""Three-dimensional algebra in components: vectors, twists, wrenches, inertia."""
 
 from jaxdyn.spatial._inertia import ArticulatedInertia as ArticulatedInertia
 from jaxdyn.spatial._inertia import RigidInertia as RigidInertia
@@ -10,12 +10,14 @@ from jaxdyn.spatial._rotations import frame_along as frame_along
 from jaxdyn.spatial._rotations import log as log
 from jaxdyn.spatial._rotations import turn_z as turn_z
 from jaxdyn.spatial._scalars import Scalar as Scalar
+from jaxdyn.spatial._twist import Twist as Twist
+from jaxdyn.spatial._twist import Wrench as Wrench
+from jaxdyn.spatial._twist import dot as dot
 from jaxdyn.spatial._vec3 import Mat3 as Mat3
 from jaxdyn.spatial._vec3 import Sym3 as Sym3
 from jaxdyn.spatial._vec3 import Vec3 as Vec3
 from jaxdyn.spatial._vec3 import cross as cross
 from jaxdyn.spatial._vec3 import cross_columns as cross_columns
-from jaxdyn.spatial._vec3 import dot as dot
 from jaxdyn.spatial._vec3 import inverse as inverse
 from jaxdyn.spatial._vec3 import outer as outer
 from jaxdyn.spatial._vec3 import similarity as similarity

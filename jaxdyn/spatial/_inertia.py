@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxdyn.spatial._twist import Twist, Wrench
 from jaxdyn.spatial._vec3 import (
     Mat3,
     Scalar,
@@ -51,17 +52,19 @@ class RigidInertia:
     def __add__(self, other: "RigidInertia") -> "RigidInertia":
         return RigidInertia(self.m + other.m, self.h + other.h, self.I + other.I)
 
-    def apply(self, v: Vec3, w: Vec3) -> tuple[Vec3, Vec3]:
+    def apply(self, t: Twist) -> Wrench:
         """Force and moment (or momenta) f = m v + w x h, n = I w + h x v."""
-        return v * self.m + cross(w, self.h), self.I @ w + cross(self.h, v)
+        f, n = t.v * self.m + cross(t.w, self.h), self.I @ t.w + cross(self.h, t.v)
+        return Wrench(f, n)
 
-    def wrench(self, w: Vec3, dv: Vec3, dw: Vec3) -> tuple[Vec3, Vec3]:
-        """Force and moment that accelerate the body: Newton's and Euler's equations.
+    def wrench(self, w: Vec3, rate: Twist) -> Wrench:
+        """The wrench that accelerates the body: Newton's and Euler's equations.
 
-        f = m dv + dw x h + w x (w x h), n = I dw + w x I w + h x dv.
+        f = m dv + dw x h + w x (w x h), n = I dw + w x I w + h x dv, with the rate
+        (dv, dw) of its twist.
         """
-        f, n = self.apply(dv, dw)
-        return f + cross(w, cross(w, self.h)), n + cross(w, self.I @ w)
+        spin = Wrench(cross(w, cross(w, self.h)), cross(w, self.I @ w))
+        return self.apply(rate) + spin
 
     def shift(self, a: Vec3) -> "RigidInertia":
         """The same body about a new origin, from which the old one is at `a`."""
@@ -97,9 +100,10 @@ class ArticulatedInertia:
     def __add__(self, other: "ArticulatedInertia") -> "ArticulatedInertia":
         return ArticulatedInertia(self.A + other.A, self.B + other.B, self.D + other.D)
 
-    def apply(self, v: Vec3, w: Vec3) -> tuple[Vec3, Vec3]:
+    def apply(self, t: Twist) -> Wrench:
         """Force and moment f = A v + B w, n = Bᵀ v + D w."""
-        return self.A @ v + self.B @ w, self.B.T @ v + self.D @ w
+        v, w = t.v, t.w
+        return Wrench(self.A @ v + self.B @ w, self.B.T @ v + self.D @ w)
 
     def shift(self, a: Vec3) -> "ArticulatedInertia":
         """The same map about a new origin, from which the old one is at `a`.
@@ -115,7 +119,7 @@ class ArticulatedInertia:
         B = r @ self.B @ r.T
         return ArticulatedInertia(similarity(r, self.A), B, similarity(r, self.D))
 
-    def minus_dyad(self, f: Vec3, n: Vec3, g: Vec3, k: Vec3) -> "ArticulatedInertia":
-        """The map less the dyad [f; n] [g; k]ᵀ, which must be symmetric."""
-        A, D = self.A - upper(f, g), self.D - upper(n, k)
-        return ArticulatedInertia(A, self.B - outer(f, k), D)
+    def minus_dyad(self, a: Wrench, b: Wrench) -> "ArticulatedInertia":
+        """The map less the dyad a bᵀ, which must be symmetric."""
+        A, D = self.A - upper(a.f, b.f), self.D - upper(a.n, b.n)
+        return ArticulatedInertia(A, self.B - outer(a.f, b.n), D)

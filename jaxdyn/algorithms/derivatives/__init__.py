@@ -1,5 +1,8 @@
 """Derivatives of the dynamics: implicit, in closed form, and adjoint."""
 
+from jaxdyn.algorithms.derivatives._adjoint import PowerGradient as PowerGradient
+from jaxdyn.algorithms.derivatives._adjoint import StepAdjoint as StepAdjoint
+from jaxdyn.algorithms.derivatives._adjoint import StepGradient as StepGradient
 from jaxdyn.algorithms.derivatives._adjoint import by_spin as by_spin
 from jaxdyn.algorithms.derivatives._adjoint import by_state as by_state
 from jaxdyn.algorithms.derivatives._adjoint import by_turn as by_turn

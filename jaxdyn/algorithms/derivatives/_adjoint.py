@@ -1,31 +1,98 @@
 """The gradient of inverse dynamics in closed form, by an outward and an inward walk."""
 
-from typing import Any
+from dataclasses import dataclass
 
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.kinematics import difference
-from jaxdyn.algorithms.recursions import passive_forces, world
+from jaxdyn.algorithms.recursions import passive_forces
 from jaxdyn.algorithms.steps import (
     BaseMotion,
+    MovingFrame,
+    StepTerms,
+    WorldStep,
     accelerate,
+    base_frame,
+    external_wrenches,
     inertias,
     inner_bias,
-    joint_terms,
     less_external,
     rates,
-    wrenches,
+    step_terms,
 )
 from jaxdyn.model import Model
 from jaxdyn.program import collect, inward, outward, spread, take
-from jaxdyn.spatial import RigidInertia, Vec3, cross, dot
+from jaxdyn.spatial import Mat3, RigidInertia, Scalar, Twist, Vec3, Wrench, cross, dot
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class PowerGradient:
+    """The gradients of the power of a body, or of a subtree, as in `inverse_gradient`.
+
+    Attributes:
+        by_twist: (V', W'); by_rate: (dv', dw'); by_w: w'.
+        by_turn: by a turn of the body, of external wrenches alone, or None.
+    """
+
+    by_twist: Wrench
+    by_rate: Wrench
+    by_w: Vec3
+    by_turn: Vec3 | None
+
+    @staticmethod
+    def zero(dtype: jnp.dtype, has_external: bool) -> "PowerGradient":
+        """What arrives at the tips."""
+        o, none = Vec3.zero(dtype), Wrench.zero(dtype)
+        return PowerGradient(none, none, o, o if has_external else None)
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class StepAdjoint:
+    """What `sum_step` needs of one step.
+
+    Attributes:
+        step, qd: the step in world axes and its velocity.
+        w0, rate0, virtual0: w, (dv, dw) and (V, W) of its parent.
+        axes: its axes if joints have an inner bias, or None.
+    """
+
+    step: WorldStep
+    qd: Scalar
+    w0: Vec3
+    rate0: Twist
+    virtual0: Twist
+    axes: Mat3 | None
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class StepGradient:
+    """The gradients by one step.
+
+    Attributes:
+        e, turn, slide: those of the step.
+        by_qd: by its velocity; by_bias: by its inner bias, or None.
+        by_pose: by a shift and a turn of its axes.
+    """
+
+    e: Vec3
+    turn: Scalar
+    slide: Scalar
+    by_qd: Scalar
+    by_bias: Twist | None
+    by_pose: Wrench
+
+
+Virtual = tuple[MovingFrame, Twist]  # a moving frame and its (V, W)
 
 
 def inverse_gradient(
     model: Model,
-    rate: Float[Array, " nv"],
+    adjoint: Float[Array, " nv"],
     q: Float[Array, " nq"],
     qd: Float[Array, " nv"],
     qdd: Float[Array, " nv"],
@@ -34,9 +101,9 @@ def inverse_gradient(
 ) -> tuple[Float[Array, " nq"], Float[Array, " nv"]]:
     r"""The gradient of $\lambda^T \tau(q, \dot q, \ddot q)$ by q and qd; O(n).
 
-    That is the power of the wrenches (f, n) of all bodies at the twists (V, W) = N
-    lambda, which the outward recursion yields. The walk inward sums the gradients x' by
-    the vectors x of each step: first of its own body,
+    With lambda = `adjoint` that is the power of the wrenches (f, n) of all bodies at
+    the virtual twists (V, W) = N lambda, which the outward recursion yields. The walk
+    inward sums the gradients x' by the vectors x of each step: first of its own body,
 
     $$(dv', dw') = M (V, W), \quad V' = f, \quad W' = n, \quad
       w' = (w \times h) \times V + h \times (V \times w) + I w \times W
@@ -53,98 +120,92 @@ def inverse_gradient(
     When a joint turns, its subtree turns. As the power stays the same if the parent
     turns as well, the gradient is $-e^T (a \times a' + \sum x_0 \times x_0')$.
     """
-    t = model.topology
-    joints, others = joint_terms(model, q, qd, qdd), rates(t, rate)
-    terms = joints, others, inertias(model), wrenches(model, f_ext)
-    o = Vec3.zero(q.dtype)
-    root = world(model, q, base), (o, o)
-    loads = outward(t.lanes, _load, root, spread(t.lanes, terms))
-    tip = (o, o, o, o, o), None if f_ext is None else o
+    t, external = model.topology, external_wrenches(model, f_ext)
+    x = step_terms(model, q, qd, qdd), rates(t, adjoint), inertias(model), external
+    root = base_frame(model, q.dtype, base), Twist.zero(q.dtype)
+    loads = outward(t.lanes, _load, root, spread(t.lanes, x))
+    tip = PowerGradient.zero(q.dtype, f_ext is not None)
 
-    def add(children: Any, x: Any) -> Any:
+    def add(children: PowerGradient, x: tuple[PowerGradient, StepAdjoint]):
         own, step = x
         return sum_step(jax.tree.map(jnp.add, own, children), step)
 
     kept = inward(t.lanes, add, tip, loads)[1]
-    return by_state(model, rate, q, qd, collect(t.lanes, kept))
+    return by_state(model, adjoint, q, qd, collect(t.lanes, kept))
 
 
 def by_state(
-    model: Model, rate: Any, q: Any, qd: Any, kept: Any
+    model: Model,
+    adjoint: Float[Array, " nv"],
+    q: Float[Array, " nq"],
+    qd: Float[Array, " nv"],
+    x: StepGradient,
 ) -> tuple[Float[Array, " nq"], Float[Array, " nv"]]:
-    """The gradient by q and qd from what `sum_step` kept of all steps."""
+    """The gradient by q and qd from those by all steps."""
     t = model.topology
-    by_qd, by_bias, e, screw, moved = kept
-    turn, slide = screw
-    T, a_ = take(moved, t.moving_steps)
-    by_step = turn * dot(e, T) + slide * dot(e, a_)
-    by_d, by_qd = (take(x, t.dof_steps) for x in (by_step, by_qd))
+    moved = take(x.by_pose, t.moving_steps)
+    by_step = x.turn * dot(x.e, moved.n) + x.slide * dot(x.e, moved.f)
+    by_d, by_qd = (take(y, t.dof_steps) for y in (by_step, x.by_qd))
     if t.quaternion_bodies.size:
         by_q = jax.vjp(lambda x: difference(model, q, x), q)[1](by_d)[0]
-        by_qd = by_qd + jax.vjp(lambda x: inner_bias(model, x), qd)[1](by_bias)[0]
+        by_qd = by_qd + jax.vjp(lambda x: inner_bias(model, x), qd)[1](x.by_bias)[0]
     else:
         by_q = by_d
-    passive = jax.vjp(lambda q, qd: passive_forces(model, q, qd), q, qd)[1](rate)
+    passive = jax.vjp(lambda q, qd: passive_forces(model, q, qd), q, qd)[1](adjoint)
     return by_q + passive[0], by_qd + passive[1]
 
 
-def _load(parent: Any, x: Any) -> Any:
+def _load(parent: Virtual, x: tuple[StepTerms, Scalar, Array, Array | None]):
     """One step outward: its motion and the gradients of the power of its body."""
-    (state, (V0, W0)), (joint, other, *_) = parent, x
-    moved, a = accelerate(state, joint)
-    link, e = joint[0], moved[0].z
-    V = V0 + cross(W0, a) + e * (link.slide * other)
-    W = W0 + e * (link.turn * other)
-    return (moved, (V, W)), body_gradients(moved, (V, W), a, parent, x)
+    (before, virtual0), (terms, adjoint, pi, external) = parent, x
+    at, step = accelerate(before, terms)
+    virtual = step.to_child(virtual0) + step.column(adjoint)
+    M = RigidInertia.of(pi).rotate(at.R)
+    f = less_external(M.wrench(at.w, at.rate), external)
+    spin, turn = by_spin(M, at.w, virtual), by_turn(external, virtual)
+    own = PowerGradient(f, M.apply(virtual), spin, turn)
+    axes = None if terms.bias is None else at.R
+    needed = StepAdjoint(step, terms.qd, before.w, before.rate, virtual0, axes)
+    return (at, virtual), (own, needed)
 
 
-def body_gradients(moved: Any, twist: Any, a: Vec3, parent: Any, x: Any) -> Any:
-    """The gradients of the power of one body, and what `sum_step` needs of its step.
-
-    Args:
-        moved, twist: axes, w, dv, dw, and V, W of the step; `parent` those of its
-            parent; a: its offset.
-        x: its terms of `accelerate`, its rate, its parameters, its external wrench.
-    """
-    (R, w, dv, dw), (link, qd, _, bias), (_, _, pi, external) = moved, x[0], x
-    M = RigidInertia.of(pi).rotate(R)
-    f, n = less_external(*M.wrench(w, dv, dw), external)
-    own = (f, n, *M.apply(*twist), by_spin(M, w, twist)), by_turn(external, twist)
-    state, before = parent
-    axes = None if bias is None else R
-    step = R.z, a, (*state[1:], *before), (link.turn, link.slide, qd), axes
-    return own, step
-
-
-def by_spin(M: RigidInertia, w: Vec3, twist: tuple[Vec3, Vec3]) -> Vec3:
+def by_spin(M: RigidInertia, w: Vec3, virtual: Twist) -> Vec3:
     """The gradient w' of the power of one body by its angular velocity."""
-    V, W = twist
+    V, W = virtual.v, virtual.w
     w_ = cross(cross(w, M.h), V) + cross(M.h, cross(V, w))
     return w_ + cross(M.I @ w, W) + M.I @ cross(W, w)
 
 
-def by_turn(external: Any, twist: tuple[Vec3, Vec3]) -> Vec3 | None:
+def by_turn(external: Array | None, virtual: Twist) -> Vec3 | None:
     """The same by a turn of the body, in which its external wrench stays as it is."""
     if external is None:
         return None
-    force, moment = Vec3.of(external[..., :3]), Vec3.of(external[..., 3:])
-    return cross(force, twist[0]) + cross(moment, twist[1])
+    wrench = Wrench.of(external)
+    return cross(wrench.f, virtual.v) + cross(wrench.n, virtual.w)
 
 
-def sum_step(subtree: Any, step: Any) -> Any:
+def sum_step(
+    subtree: PowerGradient, x: StepAdjoint
+) -> tuple[PowerGradient, StepGradient]:
     """One step inward from the gradients of its subtree: those by its parent."""
-    (V_, W_, dv_, dw_, w_), turned = subtree
-    e, a, before, (turn, slide, qd), axes = step
-    w0, dv0, dw0, V0, W0 = before
-    x, y = cross(dv_, w0), cross(w0, a) + e * (2 * slide * qd)
-    by_qd = dot(e, (w_ + cross(dw_, w0)) * turn + x * (2 * slide))
-    a_ = cross(dv_, dw0) + cross(x, w0) + cross(V_, W0)
-    W0_, dw0_ = W_ + cross(a, V_), dw_ + cross(a, dv_)
-    w0_ = w_ + cross(e * (turn * qd), dw_) + cross(y, dv_) + cross(a, x)
-    T = cross(a, a_) + cross(w0, w0_) + cross(dv0, dv_) + cross(dw0, dw0_)
-    T = T + cross(V0, V_) + cross(W0, W0_)
-    if turned is not None:
-        T = T - turned
-    by_bias = None if axes is None else (axes.T @ dw_, axes.T @ dv_)
-    handed = (V_, W0_, dv_, dw0_, w0_), turned
-    return handed, (by_qd, by_bias, e, (turn, slide), (-T, a_))
+    V_, dv_, dw_, w_ = (
+        subtree.by_twist.f,
+        subtree.by_rate.f,
+        subtree.by_rate.n,
+        subtree.by_w,
+    )
+    e, a, turn, slide = x.step.e, x.step.a, x.step.turn, x.step.slide
+    w0, dv0, dw0, V0, W0 = x.w0, x.rate0.v, x.rate0.w, x.virtual0.v, x.virtual0.w
+    x_, y = cross(dv_, w0), cross(w0, a) + e * (2 * slide * x.qd)
+    by_qd = dot(e, (w_ + cross(dw_, w0)) * turn + x_ * (2 * slide))
+    a_ = cross(dv_, dw0) + cross(x_, w0) + cross(V_, W0)
+    by_twist0, by_rate0 = subtree.by_twist.shift(a), subtree.by_rate.shift(a)
+    w0_ = w_ + cross(e * (turn * x.qd), dw_) + cross(y, dv_) + cross(a, x_)
+    T = cross(a, a_) + cross(w0, w0_) + cross(dv0, dv_) + cross(dw0, by_rate0.n)
+    T = T + cross(V0, V_) + cross(W0, by_twist0.n)
+    if subtree.by_turn is not None:
+        T = T - subtree.by_turn
+    R = x.axes
+    by_bias = None if R is None else Twist(R.T @ dv_, R.T @ dw_)
+    handed = PowerGradient(by_twist0, by_rate0, w0_, subtree.by_turn)
+    return handed, StepGradient(e, turn, slide, by_qd, by_bias, Wrench(a_, -T))

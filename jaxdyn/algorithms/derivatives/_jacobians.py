@@ -1,7 +1,6 @@
 """Derivatives of inverse dynamics in closed form."""
 
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import jax
 import jax.numpy as jnp
@@ -9,11 +8,16 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.kinematics import integrate
-from jaxdyn.algorithms.recursions import passive_forces
+from jaxdyn.algorithms.recursions import (
+    VelocityMatrix,
+    passive_forces,
+    velocity_matrix,
+)
 from jaxdyn.algorithms.steps import (
     BaseMotion,
     Motion,
-    base_state,
+    base_motion,
+    external_wrenches,
     filled,
     inertias,
     less_external,
@@ -21,20 +25,75 @@ from jaxdyn.algorithms.steps import (
     motions,
     pairs,
     screw,
-    wrenches,
 )
 from jaxdyn.model import Model
 from jaxdyn.program import collect, from_parents, inward, spread, take
-from jaxdyn.spatial import (
-    Mat3,
-    RigidInertia,
-    Vec3,
-    cross,
-    cross_columns,
-    skew,
-)
+from jaxdyn.spatial import RigidInertia, Scalar, Twist, Vec3, Wrench, cross, skew
 
-Twist = tuple[Vec3, Vec3]
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class StepMotion:
+    """One step and its motion, gravity included as acceleration.
+
+    Attributes:
+        before, own: motion of its parent and its own.
+        turn, slide: those of the step.
+        place, twist: origin and twist of the body that carries its column.
+        a: offset from the parent's origin.
+    """
+
+    before: Motion
+    own: Motion
+    turn: Scalar
+    slide: Scalar
+    place: Vec3
+    twist: Twist
+    a: Vec3
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Columns:
+    """The columns of one step: p, p', p'', and p' + pdot."""
+
+    p: Twist
+    p1: Twist
+    p2: Twist
+    rate: Twist
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Composite:
+    """The composite body of a step: M, B, w; and E, or None (see `_recursion`)."""
+
+    M: RigidInertia
+    B: VelocityMatrix
+    w: Wrench
+    E: VelocityMatrix | None
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class ColumnWrenches:
+    """The wrenches of a composite body that the columns of its joint bring about.
+
+    Attributes:
+        r: place of the joint.
+        Mp, Bp: M p and 2 Bᵀ p; turning: p x* w.
+        by_q, by_qd: 2 B p' + M p'', and 2 B p + M (p' + pdot).
+        Ep, Etp: E p and Eᵀ p, or None without external wrenches.
+    """
+
+    r: Vec3
+    Mp: Wrench
+    Bp: Wrench
+    turning: Wrench
+    by_q: Wrench
+    by_qd: Wrench
+    Ep: Wrench | None
+    Etp: Wrench | None
 
 
 def inverse_slopes(
@@ -45,10 +104,10 @@ def inverse_slopes(
     f_ext: Float[Array, "n 6"] | None = None,
     base: BaseMotion | None = None,
 ) -> tuple[Float[Array, "nv nv"], Float[Array, "nv nv"], Float[Array, "nv nv"]]:
-    r"""The derivatives of the joint forces by q (tangent steps), qd and qdd.
+    r"""The derivatives of the joint forces by q (along tangents), qd and qdd.
 
-    With p the columns of the joints, t and a twist and acceleration (gravity included),
-    both of the parent at the joint where so marked, and the motion cross product,
+    With p the columns of the joints, t and a twist and acceleration (gravity included;
+    a subscript p marks the parent's value at the joint), and the motion cross product,
 
     $$p' = t_p \times p, \quad p'' = a_p \times p + t_p \times p', \quad
       \dot p = t \times p$$
@@ -66,91 +125,116 @@ def inverse_slopes(
     one inward, then all pairs of joints, O(n²).
     """
     t = model.topology
-    kept = _recursion(model, q, qd, qdd, f_ext, base)
-    (p, p1, p2, rate), r, (Mp, Bp, turning), (by_q, by_qd), external = kept
+    at, x = _recursion(model, q, qd, qdd, f_ext, base)
 
-    def entries(column: Twist, wrench: Twist) -> Any:
-        return pairs(t, column, r, *wrench)
+    def entries(column: Twist, wrench: Wrench) -> Array:
+        return pairs(t, column, x.r, wrench)
 
-    q_upper = entries(p, by_q)
-    q_upper = q_upper + jnp.where(_apart(model), entries(p, turning), 0)
-    q_lower = entries(p1, Bp) + entries(p2, Mp)
-    if external is not None:
-        q_upper = q_upper + entries(p, external[0])
-        q_lower = q_lower + entries(p, external[1])
-    qd_lower = entries(p, Bp) + entries(rate, Mp)
+    q_upper = entries(at.p, x.by_q)
+    q_upper = q_upper + jnp.where(_apart(model), entries(at.p, x.turning), 0)
+    q_lower = entries(at.p1, x.Bp) + entries(at.p2, x.Mp)
+    if x.Ep is not None and x.Etp is not None:
+        q_upper = q_upper + entries(at.p, x.Ep)
+        q_lower = q_lower + entries(at.p, x.Etp)
+    qd_lower = entries(at.p, x.Bp) + entries(at.rate, x.Mp)
     in_joints = _joint_slopes(model, q, qd)
     return (
         filled(t, q_upper, q_lower) + in_joints[0],
-        filled(t, entries(p, by_qd), qd_lower) + in_joints[1],
-        mirrored(t, entries(p, Mp)) + jnp.diag(model.armature),
+        filled(t, entries(at.p, x.by_qd), qd_lower) + in_joints[1],
+        mirrored(t, entries(at.p, x.Mp)) + jnp.diag(model.armature),
     )
 
 
 def _recursion(
-    model: Model, q: Any, qd: Any, qdd: Any, f_ext: Any, base: BaseMotion | None
-) -> Any:
-    """For each coordinate its columns, its place and the wrenches they bring about.
+    model: Model,
+    q: Float[Array, " nq"],
+    qd: Float[Array, " nv"],
+    qdd: Float[Array, " nv"],
+    f_ext: Float[Array, "n 6"] | None,
+    base: BaseMotion | None,
+) -> tuple[Columns, ColumnWrenches]:
+    """For each coordinate its columns and the wrenches they bring about.
 
-    An external wrench keeps its direction in the world when the body turns. What the
-    term p x* w is wrong by then is E p, where E = [0, -skew(F); 0, E'] is of the form
+    An external wrench keeps its direction in the world when the body turns. The term
+    p x* w then needs the correction E p, where E = [0, -skew(F); 0, E'] is of the form
     of B and is composed like it.
     """
-    t, o = model.topology, Vec3.zero(q.dtype)
+    t = model.topology
 
-    def inwards(children: Any, x: Any) -> Any:
-        (before, own, joint), a, pi, external = x
-        p, p1, p2, dp = _columns(before, own, joint)
-        (M_c, u_c, Y_c), (f_c, n_c), E_c = children
-        M = RigidInertia.of(pi).rotate(own.R)
-        half = cross_columns(own.w, M.I.mat()) * 0.5
-        Y = half + half.T - skew(M.I @ own.w * 0.5) - cross_columns(M.h, skew(own.v))
-        u, Y = own.v * M.m + cross(own.w, M.h) + u_c, Y + Y_c
-        f, n = less_external(*M.wrench(own.w, own.dv, own.dw), external)
-        f, n, M, E = f + f_c, n + n_c, M + M_c, None
-        if external is not None:
-            E = E_c[0] + Vec3.of(external[:3]), E_c[1] - skew(Vec3.of(external[3:]))
-        rate = _sum(p1, dp)
-        turning = cross(p[1], f), cross(p[0], f) + cross(p[1], n)
-        mass = M.apply(*p), _twice(_transposed(u, Y, p)), turning
-        by_q = _sum(_twice(_times(u, Y, p1)), M.apply(*p2))
-        by_qd = _sum(_twice(_times(u, Y, p)), M.apply(*rate))
-        wrong = E and (_times(*E, p), _transposed(*E, p))
-        handed = (M.shift(a), *_to_parent(a, u, Y)), (f, n + cross(a, f))
-        kept = (p, p1, p2, rate), own.p, mass, (by_q, by_qd), wrong
-        return (*handed, E and _to_parent(a, *E)), kept
+    def inwards(children: Composite, x: tuple[StepMotion, Array, Array | None]):
+        step, pi, external = x
+        own = _composite(step.own, RigidInertia.of(pi), external, children)
+        columns, a = _columns(step), step.a
+        E = None if own.E is None else own.E.shift(a)
+        handed = Composite(own.M.shift(a), own.B.shift(a), own.w.shift(a), E)
+        return handed, (columns, _wrenches(own, columns, step.own.p))
 
-    none = o, Mat3(o, o, o)
-    tip = (RigidInertia.zero(q.dtype), *none), (o, o), None if f_ext is None else none
-    rows = spread(t.lanes, _rows(model, q, qd, qdd, f_ext, base))
+    none = VelocityMatrix.zero(q.dtype)
+    tip = Composite(
+        RigidInertia.zero(q.dtype),
+        none,
+        Wrench.zero(q.dtype),
+        None if f_ext is None else none,
+    )
+    steps = _steps(model, q, qd, qdd, base)
+    rows = spread(t.lanes, (steps, inertias(model), external_wrenches(model, f_ext)))
     return collect(t.lanes, inward(t.lanes, inwards, tip, rows)[1], t.dof_steps)
 
 
-def _rows(model: Model, q: Any, qd: Any, qdd: Any, f_ext: Any, base: Any) -> Any:
-    """What each step needs: motions before it and of it, gravity as acceleration."""
-    t, o = model.topology, Vec3.zero(q.dtype)
-    R0, v0, w0, dv0, dw0 = base_state(q.dtype, base)
-    g = Vec3.of(model.gravity)
-    root = Motion(R0, o, v0, w0, dv0 - g, dw0)
-    at = motions(model, q, qd, qdd, base)
-    at = replace(at, dv=at.dv - jax.tree.map(lambda x: x[None], g))
+def _composite(
+    at: Motion, M: RigidInertia, external: Array | None, children: Composite
+) -> Composite:
+    """The composite body of a step, from its own body and its children."""
+    M = M.rotate(at.R)
+    B = velocity_matrix(M, at.w).carried(M, at.v) + children.B
+    w = less_external(M.wrench(at.w, at.rate), external) + children.w
+    E = children.E
+    if external is not None and E is not None:
+        F = Wrench.of(external)
+        E = E + VelocityMatrix(F.f, skew(F.n).T)
+    return Composite(M + children.M, B, w, E)
+
+
+def _wrenches(body: Composite, x: Columns, r: Vec3) -> ColumnWrenches:
+    M, B, w, p = body.M, body.B, body.w, x.p
+    turning = Wrench(cross(p.w, w.f), cross(p.v, w.f) + cross(p.w, w.n))
+    by_q = _twice(B.apply(x.p1)) + M.apply(x.p2)
+    by_qd = _twice(B.apply(p)) + M.apply(x.rate)
+    Ep = None if body.E is None else body.E.apply(p)
+    Etp = None if body.E is None else _moment(body.E.transposed(p))
+    Bp = _twice(_moment(B.transposed(p)))
+    return ColumnWrenches(r, M.apply(p), Bp, turning, by_q, by_qd, Ep, Etp)
+
+
+def _steps(
+    model: Model,
+    q: Float[Array, " nq"],
+    qd: Float[Array, " nv"],
+    qdd: Float[Array, " nv"],
+    base: BaseMotion | None,
+) -> StepMotion:
+    """All steps and their motions."""
+    t, g = model.topology, Vec3.of(model.gravity)
+    root, at = base_motion(q.dtype, base), motions(model, q, qd, qdd, base)
+    root = replace(root, rate=replace(root.rate, v=root.dv - g))
+    g = jax.tree.map(lambda x: x[None], g)
+    at = replace(at, rate=replace(at.rate, v=at.dv - g))
     before = from_parents(t.steps.parent[t.moving_steps], at, root)
-    carrier = take((at.p, at.v, at.w), t.step_carriers)
-    a = at.p - from_parents(t.steps.parent, at.p, o)
-    joint = screw(model), carrier
-    return (before, at, joint), a, inertias(model), wrenches(model, f_ext)
+    place, twist = take((at.p, at.twist), t.step_carriers)
+    a = at.p - from_parents(t.steps.parent, at.p, root.p)
+    return StepMotion(before, at, *screw(model), place, twist, a)
 
 
-def _columns(before: Motion, own: Motion, joint: Any) -> tuple[Twist, ...]:
-    """p, p', p'' and the rate of p of one step."""
-    (turn, slide), (place, v, w) = joint
-    p = own.R.z * slide, own.R.z * turn
+def _columns(x: StepMotion) -> Columns:
+    """p, p', p'' and p' + pdot of one step."""
+    before, own = x.before, x.own
+    p = Twist(own.R.z * x.slide, own.R.z * x.turn)
     c = own.p - before.p
-    twist = before.v + cross(before.w, c), before.w
-    dv = before.dv + cross(before.dw, c) - cross(before.w, before.v)
-    p1 = _moved(twist, p)
-    p2 = _sum(_moved((dv, before.dw), p), _moved(twist, p1))
-    return p, p1, p2, _moved((v + cross(w, own.p - place), w), p)
+    twist, rate = before.twist.shift(c), before.rate.shift(c)
+    rate = Twist(rate.v - cross(before.w, before.v), rate.w)
+    p1 = twist.cross(p)
+    p2 = rate.cross(p) + twist.cross(p1)
+    return Columns(p, p1, p2, p1 + x.twist.shift(own.p - x.place).cross(p))
 
 
 def _apart(model: Model) -> np.ndarray:
@@ -161,39 +245,21 @@ def _apart(model: Model) -> np.ndarray:
     return (body[i] != body[j]) | ~np.isin(body[i], t.quaternion_bodies)
 
 
-def _joint_slopes(model: Model, q: Any, qd: Any) -> tuple[Any, Any]:
+def _joint_slopes(
+    model: Model, q: Float[Array, " nq"], qd: Float[Array, " nv"]
+) -> tuple[Array, Array]:
     """The derivatives of the forces in the joints by q and by qd."""
 
-    def at(d: Any) -> Any:
+    def at(d: Array) -> Array:
         return passive_forces(model, integrate(model, q, d), qd)
 
     by_qd = jax.jacfwd(lambda qd: passive_forces(model, q, qd))(qd)
     return jax.jacfwd(at)(jnp.zeros_like(qd)), by_qd
 
 
-def _moved(t: Twist, p: Twist) -> Twist:
-    """The motion cross product t x p."""
-    return cross(t[1], p[0]) + cross(t[0], p[1]), cross(t[1], p[1])
+def _moment(n: Vec3) -> Wrench:
+    return Wrench(jax.tree.map(jnp.zeros_like, n), n)
 
 
-def _to_parent(a: Vec3, u: Vec3, Y: Mat3) -> tuple[Vec3, Mat3]:
-    """The matrix [0, -skew(u); 0, Y] about the parent's origin."""
-    return u, Y - cross_columns(a, skew(u))
-
-
-def _times(u: Vec3, Y: Mat3, p: Twist) -> Twist:
-    """The product of [0, -skew(u); 0, Y] with a column."""
-    return cross(p[1], u), Y @ p[1]
-
-
-def _transposed(u: Vec3, Y: Mat3, p: Twist) -> Twist:
-    """The product of the transpose of [0, -skew(u); 0, Y] with a column."""
-    return jax.tree.map(jnp.zeros_like, u), cross(u, p[0]) + Y.T @ p[1]
-
-
-def _twice(a: Twist) -> Twist:
-    return a[0] + a[0], a[1] + a[1]
-
-
-def _sum(a: Twist, b: Twist) -> Twist:
-    return a[0] + b[0], a[1] + b[1]
+def _twice(a: Wrench) -> Wrench:
+    return a + a

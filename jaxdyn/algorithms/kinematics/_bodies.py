@@ -1,7 +1,6 @@
 """Poses, velocities, accelerations and Jacobians of the bodies."""
 
 from dataclasses import replace
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -24,7 +23,7 @@ from jaxdyn.algorithms.steps import (
 )
 from jaxdyn.model import Model, arguments
 from jaxdyn.program import collect, compiled, from_parents, put, take
-from jaxdyn.spatial import Mat3, Vec3, cross
+from jaxdyn.spatial import Mat3, Twist, Vec3, cross
 
 Place = tuple[int, int | None]  # a body, and a frame on it
 
@@ -151,7 +150,13 @@ def jacobian(
 
 
 @compiled("place")
-def jacobian_at(model: Model, q: Any, point: Any = None, *, place: Place) -> Any:
+def jacobian_at(
+    model: Model,
+    q: Float[Array, " nq"],
+    point: Float[Array, "3"] | None = None,
+    *,
+    place: Place,
+) -> Float[Array, "6 nv"]:
     """As `jacobian`, for a place instead of a name."""
     at = jnp.zeros(3, model.dtype) if point is None else point
     model, q, at = arguments(model, q=q, point=at)
@@ -159,13 +164,10 @@ def jacobian_at(model: Model, q: Any, point: Any = None, *, place: Place) -> Any
     steps, support = model.topology.steps, model.topology.support(i)
     support = support[steps.v[support] < model.nv]  # without fixed joints
     R, p = collect(model.topology.lanes, poses(model, q))
-    screws, axes, origins = take((screw(model), R.z, p), support)
+    (turn, slide), axes, origins = take((screw(model), R.z, p), support)
     R, p = jax.tree.map(lambda x: x[steps.last[i]], (R, p))
-    lever = p + R @ c - origins
-    angular = axes * screws[0]
-    linear = axes * screws[1] + cross(angular, lever)
-    rows = jnp.concatenate([linear.array(), angular.array()], axis=-1)
-    return put(rows, steps.v[support], model.nv).T
+    columns = Twist(axes * slide, axes * turn).shift(p + R @ c - origins)
+    return put(columns.array(), steps.v[support], model.nv).T
 
 
 def jacobian_dot_qd(
@@ -180,14 +182,21 @@ def jacobian_dot_qd(
 
 
 @compiled("place")
-def _jacobian_dot_qd(model: Model, q: Any, qd: Any, point: Any, *, place: Place) -> Any:
+def _jacobian_dot_qd(
+    model: Model,
+    q: Float[Array, " nq"],
+    qd: Float[Array, " nv"],
+    point: Float[Array, "3"] | None,
+    *,
+    place: Place,
+) -> Float[Array, "6"]:
     at = jnp.zeros(3, model.dtype) if point is None else point
     model, q, qd, at = arguments(model, q=q, qd=qd, point=at)
     c, last = _attachment(model, place, at), model.topology.steps.last[place[0]]
     at = jax.tree.map(lambda x: x[last], motions(model, q, qd))
     r = at.R @ c
-    dv = at.dv + cross(at.dw, r) + cross(at.w, cross(at.w, r))
-    return jnp.concatenate([dv.array(), at.dw.array()])
+    rate = at.rate.shift(r)
+    return Twist(rate.v + cross(at.w, cross(at.w, r)), rate.w).array()
 
 
 @compiled()

@@ -1,6 +1,4 @@
-"""Configurations as points of a manifold: steps, differences, samples."""
-
-from typing import Any
+"""Configurations as points of a manifold: tangents, differences, samples."""
 
 import jax
 import jax.numpy as jnp
@@ -9,7 +7,7 @@ from jaxtyping import Array, Float, PRNGKeyArray, UInt32
 
 from jaxdyn.model import Model, Topology, arguments
 from jaxdyn.program import compiled, exchange, put, take
-from jaxdyn.spatial import Quaternion, Vec3, exp, log, skew
+from jaxdyn.spatial import Mat3, Quaternion, Vec3, exp, log, skew
 
 
 def neutral(model: Model) -> Float[Array, " nq"]:
@@ -23,17 +21,17 @@ def neutral(model: Model) -> Float[Array, " nq"]:
 def integrate(
     model: Model, q: Float[Array, " nq"], d: Float[Array, " nv"]
 ) -> Float[Array, " nq"]:
-    """The configuration reached from `q` by the tangent step `d`, such as qd times dt.
+    """The configuration reached from `q` along the tangent `d`, such as qd times dt.
 
     Coordinates add. A quaternion is multiplied by exp(d), a free position moves by R d:
-    both steps are in body axes, as qd is. The new quaternions are of unit length.
+    both tangents are in body axes, as qd is. The new quaternions have unit length.
     """
     model, q, d = arguments(model, q=q, d=d)
     t = model.topology
     result = q + put(take(d, t.plain_v), t.plain_q, model.nq)
     if t.quaternion_q.size:
-        step = exp(Vec3.of(take(d, t.quaternion_v)))
-        turned = Quaternion.of(take(q, t.quaternion_q)).unit() @ step
+        turn = exp(Vec3.of(take(d, t.quaternion_v)))
+        turned = Quaternion.of(take(q, t.quaternion_q)).unit() @ turn
         result = exchange(result, t.quaternion_q, turned.renormalized().array())
     if t.position_q.size:
         moved = _free_rotation(model, q) @ Vec3.of(take(d, t.position_v))
@@ -45,7 +43,7 @@ def integrate(
 def difference(
     model: Model, q0: Float[Array, " nq"], q1: Float[Array, " nq"]
 ) -> Float[Array, " nv"]:
-    """The shortest tangent step from `q0` to `q1`, the inverse of `integrate`."""
+    """The shortest tangent from `q0` to `q1`: the inverse of `integrate`."""
     model, q0, q1 = arguments(model, q0=q0, q1=q1)
     t = model.topology
     d = put(take(q1 - q0, t.plain_q), t.plain_v, model.nv)
@@ -116,21 +114,21 @@ def random_configuration(
     return q.at[t.quaternion_q].set(Quaternion.of(normal).unit().array())
 
 
-def _free_rotation(model: Model, q: Any) -> Any:
+def _free_rotation(model: Model, q: Float[Array, " nq"]) -> Mat3:
     """The rotation of each free joint from its joint frame to the body."""
     return Quaternion.of(take(q, model.topology.free_quaternion_q)).unit().matrix()
 
 
 def turning_rate(model: Model, qd: Float[Array, " nv"]) -> Float[Array, "nv nv"]:
-    r"""The matrix with which tangent steps turn: $\dot d = \delta\dot q - W d$.
+    r"""The matrix W with which tangents turn: $\dot d = \delta\dot q - W d$.
 
-    Steps of joints with a quaternion are in body axes, which turn while the body moves;
-    W is zero for all other joints.
+    Tangents of joints with a quaternion are in body axes, which turn while the body
+    moves; W is zero for all other joints.
     """
     t = model.topology
     W = jnp.zeros(model.nv**2, qd.dtype)
 
-    def block(x: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> Any:
+    def block(x: np.ndarray, rows: np.ndarray, columns: np.ndarray) -> Array:
         entries = skew(Vec3.of(take(qd, x))).array()
         return put(entries, rows[:, :, None] * model.nv + columns[:, None], W.size)
 

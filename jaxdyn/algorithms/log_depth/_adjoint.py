@@ -1,24 +1,40 @@
 """The gradient of forward dynamics by pieces, from what their walks have found.
 
-Forward dynamics know the acceleration of every step and the wrench that each piece
-passes on at its exit. The solution with the same factor for the weights of the gradient
-knows these of the twists. So one walk inward, all pieces side by side, is left of the
-gradient of inverse dynamics: only the gradients by angular velocities are summed over
-all pieces.
+Forward dynamics yield the acceleration of every step and the wrench that each piece
+passes on at its exit. Solving with the same factor for the weights of the gradient
+gives the same quantities for the virtual twists. What is left of the gradient of
+inverse dynamics is one walk inward, all pieces side by side: only the gradients by
+angular velocities are summed over all pieces.
 """
 
-from typing import Any
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms.derivatives import by_spin, by_state, by_turn, sum_step
-from jaxdyn.algorithms.log_depth._factor import Released, SegmentFactor, add
+from jaxdyn.algorithms.derivatives import (
+    PowerGradient,
+    StepAdjoint,
+    StepGradient,
+    by_spin,
+    by_state,
+    by_turn,
+    sum_step,
+)
+from jaxdyn.algorithms.log_depth._factor import (
+    PieceStep,
+    Released,
+    SegmentFactor,
+    Spin,
+)
 from jaxdyn.model import Contraction, Model
 from jaxdyn.program import Laned, collect, inward, put, spread, subtree_sum, take
-from jaxdyn.spatial import Vec3
+from jaxdyn.spatial import Twist, Vec3, Wrench
+
+StepFound = tuple[Wrench, Twist, Twist]  # g, and the twists before and after a step
+Turns = tuple[Vec3, Vec3 | None]  # by_w and by_turn
 
 
 def parallel_pullback(
@@ -30,68 +46,68 @@ def parallel_pullback(
 ) -> tuple[Float[Array, " nq"], Float[Array, " nv"], Float[Array, " nv"]]:
     r"""The gradients of `weights` times the joint accelerations by q, qd and tau.
 
-    With the rates $\lambda = M^{-1}$ weights they are those of
+    With the adjoint $\lambda = M^{-1}$ weights they are those of
     $-\lambda^T \tau(q, \dot q, \ddot q)$ as in `inverse_gradient`, and lambda.
     """
     t = model.topology
-    x = t.contraction(factor.chunk)
-    rows, spins, found = factor.kept
+    x, kept = t.contraction(factor.chunk), factor.kept
+    if kept is None:
+        raise ValueError("factor has nothing kept, expected that of parallel_forward.")
     other = factor.driven(weights)
-    walks = rows, spins, _motions(x, found), _motions(x, other)
-    owns, steps = zip(*map(_own, *walks), strict=True)
-    o = Vec3.zero(q.dtype)
-    tip = (o, o, o, o, o), None if spins[0][2] is None else o
-    handed, sums = inward(x.lanes, _sum, tip, tuple(zip(owns, steps, strict=True)))
-    beyond = spread(x.lanes, _beyond(x, (handed[0][4], handed[1])))
-    kept = tuple(map(_kept, sums, beyond, steps))
-    rate = collect(x.lanes, other.qdd, t.dof_steps)
-    by_q, by_qd = by_state(model, rate, q, qd, collect(x.lanes, kept))
-    return -by_q, -by_qd, rate
+    found = _motions(x, kept.found), _motions(x, other)
+    owns = tuple(map(_own, kept.steps, kept.spins, *found))
+    tip = PowerGradient.zero(q.dtype, kept.spins[0].external is not None)
+    handed, sums = inward(x.lanes, _sum, tip, owns)
+    beyond = spread(x.lanes, _beyond(x, (handed.by_w, handed.by_turn)))
+    steps = tuple(level[1] for level in owns)
+    gradients = collect(x.lanes, tuple(map(_gradient, sums, beyond, steps)))
+    adjoint = collect(x.lanes, other.qdd, t.dof_steps)
+    by_q, by_qd = by_state(model, adjoint, q, qd, gradients)
+    return -by_q, -by_qd, adjoint
 
 
-def _motions(x: Contraction, found: Released) -> Laned:
+def _motions(x: Contraction, found: Released) -> Laned[StepFound]:
     """Of each step the wrench that its piece passes on there, and accelerations.
 
     The wrench is zero but at exits; the accelerations are that of its parent and its
     own.
     """
-    g = put(found.g.T, x.exits, x.lanes.size)
-    g = spread(x.lanes, (Vec3.of(g[:, :3]), Vec3.of(g[:, 3:])))
+    g = spread(x.lanes, Wrench.of(put(found.g.T, x.exits, x.lanes.size)))
     return tuple(zip(g, found.before, found.after, strict=True))
 
 
-def _own(row: Any, spin: Any, motion: Any, other: Any) -> Any:
+def _own(
+    row: PieceStep, spin: Spin, motion: StepFound, other: StepFound
+) -> tuple[PowerGradient, StepAdjoint]:
     """The gradients of the power of each body, and what `sum_step` needs of its step.
 
     To the body at the exit of a piece counts all that is beyond. All steps at once, not
     in the walk: there XLA would compute anew for each sum what several of them share.
     """
-    (joint, M, P, _), (lent, *_), _ = row
-    w0, qd, external, axes = spin
-    (g, a0, a), (g_, twist0, twist) = motion, other
-    whole = M + lent  # g is less what drives the inertia on loan
-    f, n = add(add(P, whole.apply(*a)), g)
-    dv_, dw_ = add(whole.apply(*twist), g_)
-    w_ = by_spin(M, w0 + joint.e * (joint.turn * qd), twist)
-    screw = joint.turn, joint.slide, qd
-    step = joint.e, joint.a, (w0, *a0, *twist0), screw, axes
-    return ((f, n, dv_, dw_, w_), by_turn(external, twist)), step
+    step, M, w0, qd = row.step, row.inertia, spin.w0, spin.qd
+    (g, a0, a), (g_, virtual0, virtual) = motion, other
+    whole = M + row.lent  # g is less what drives the inertia on loan
+    f = row.P + whole.apply(a) + g
+    by_rate = whole.apply(virtual) + g_
+    by_w = by_spin(M, w0 + step.e * (step.turn * qd), virtual)
+    own = PowerGradient(f, by_rate, by_w, by_turn(spin.external, virtual))
+    return own, StepAdjoint(step, qd, w0, a0, virtual0, spin.axes)
 
 
-def _sum(children: Any, x: Any) -> Any:
+def _sum(children: PowerGradient, x: tuple[PowerGradient, StepAdjoint]):
     own, step = x
     total = jax.tree.map(jnp.add, own, children)
     return sum_step(total, step)[0], total
 
 
-def _kept(total: Any, beyond: Any, step: Any) -> Any:
-    """What `sum_step` keeps, with w' and turns of what is beyond the exit."""
-    (*known, w_), turned = total
-    w_, turned = jax.tree.map(jnp.add, (w_, turned), beyond)
-    return sum_step(((*known, w_), turned), step)[1]
+def _gradient(total: PowerGradient, beyond: Turns, step: StepAdjoint) -> StepGradient:
+    """The gradients by each step, with w' and turns of what is beyond the exit."""
+    turns = total.by_w, total.by_turn
+    by_w, turned = jax.tree.map(jnp.add, turns, beyond)
+    return sum_step(replace(total, by_w=by_w, by_turn=turned), step)[1]
 
 
-def _beyond(x: Contraction, handed: Any) -> Any:
+def _beyond(x: Contraction, handed: Turns) -> Turns:
     """For each step what arrives at its piece's exit, zero if that is not beyond it."""
     above = x.jumps.parents
     total = subtree_sum(x.jumps, handed)

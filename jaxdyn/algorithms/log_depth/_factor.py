@@ -1,7 +1,7 @@
 """The inertia matrix as pieces of the tree, eliminated and joined in pairs."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -10,6 +10,7 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.log_depth._joins import (
+    Joined,
     at,
     rounds,
     rows_of,
@@ -22,14 +23,71 @@ from jaxdyn.algorithms.log_depth._segments import (
     Coupling,
     apply,
     transpose,
+    twist,
     vector,
+    wrench,
 )
-from jaxdyn.algorithms.steps import Joint, rates
+from jaxdyn.algorithms.steps import WorldStep, rates
 from jaxdyn.model import Contraction, Topology
 from jaxdyn.program import Laned, collect, compiled, inward, outward, put, spread
-from jaxdyn.spatial import Vec3, dot
+from jaxdyn.spatial import Mat3, RigidInertia, Scalar, Twist, Vec3, Wrench, dot
 
-Wrench = tuple[Vec3, Vec3]
+Vectors = Float[Array, "6 pieces"]
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class PieceStep:
+    """One step of a piece before its elimination.
+
+    Attributes:
+        step, inertia: the step in world axes and the inertia that it carries.
+        P, c: wrench of its body at rest; what it adds to its parent's acceleration.
+        lent: inertia on loan from the pieces that hang on it.
+        is_exit: 1 if any do, else 0.
+        tau, stay: its force, and what is added to its pivot.
+    """
+
+    step: WorldStep
+    inertia: RigidInertia
+    P: Wrench
+    c: Twist
+    lent: RigidInertia
+    is_exit: Scalar
+    tau: Scalar
+    stay: Scalar
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Spin:
+    """What the gradient needs of one step besides.
+
+    Attributes:
+        w0: angular velocity of its parent; qd: its velocity.
+        external: external wrench on its body, or None.
+        axes: its axes if joints have an inner bias, or None.
+    """
+
+    w0: Vec3
+    qd: Scalar
+    external: Array | None
+    axes: Mat3 | None
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class SegmentStep:
+    """What the elimination of one step leaves, as in `Eliminated`.
+
+    Attributes:
+        kappa: acceleration of the exit of its piece per unit of its acceleration.
+    """
+
+    step: WorldStep
+    psi: Wrench
+    m_hat: Scalar
+    kappa: Twist
 
 
 @jax.tree_util.register_dataclass
@@ -40,38 +98,44 @@ class Released:
     Attributes:
         qdd: of each step, laned.
         before, after: acceleration of its parent and its own, laned.
-        a: [6, pieces] acceleration of the body they hang on.
-        g: [6, pieces] wrench that they pass on at their exit, less what drives the
-            inertia on loan there.
+        a: acceleration of the body they hang on.
+        g: wrench that they pass on at their exit, less what drives the inertia on loan
+            there.
     """
 
-    qdd: Laned
-    before: Laned
-    after: Laned
-    a: Any
-    g: Any
+    qdd: Laned[Array]
+    before: Laned[Twist]
+    after: Laned[Twist]
+    a: Vectors
+    g: Vectors
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Kept:
+    """What `parallel_pullback` uses of forward dynamics."""
+
+    steps: Laned[PieceStep]
+    spins: Laned[Spin]
+    found: Released
 
 
 class SegmentFactor(eqx.Module):
     """The inertia matrix, eliminated within pieces of the tree that are then joined.
 
     Attributes:
-        joint, psi, m_hat: as those of `Factor`, of the lanes of the pieces.
-        kappa: acceleration of the exit of its piece by each joint, laned.
+        steps: all steps, eliminated, in the lanes of the pieces.
         P: inertia of the pieces, nothing lent, a matrix in each lane.
         A: of all rows of the contraction.
         met: the couplings of all joins, with leaves [rounds, 6, 6, width].
-        kept: what `parallel_pullback` uses of forward dynamics.
+        kept: for `parallel_pullback`, or None.
     """
 
-    joint: Laned
-    psi: Laned
-    m_hat: Laned
-    kappa: Laned
+    steps: Laned[SegmentStep]
     P: Float[Array, "6 6 pieces"]
     A: Float[Array, "6 6 rows"]
     met: Coupling
-    kept: Any
+    kept: Kept | None
     topology: Topology = eqx.field(static=True)
     chunk: int = eqx.field(static=True)
 
@@ -88,78 +152,85 @@ class SegmentFactor(eqx.Module):
         lanes = self._contraction.lanes
         return collect(lanes, self.driven(b).qdd, self.topology.dof_steps)
 
-    def driven(self, b: Float[Array, " nv"]) -> "Released":
+    def driven(self, b: Float[Array, " nv"]) -> Released:
         """The motion from rest under the joint forces b alone."""
         x = self._contraction
         nothing = jnp.zeros((6, x.pieces), b.dtype)
         phi = spread(x.lanes, rates(self.topology, b))
         return self.correction(phi, nothing, nothing)
 
-    def correction(self, phi: Laned, rho: Any, gap: Any) -> "Released":
+    def correction(self, phi: Laned[Array], rho: Vectors, gap: Vectors) -> Released:
         """What the motion at rest becomes under small loads.
 
         Args:
             phi: forces of the joints, laned.
-            rho: [6, pieces] wrenches that pull at the exits.
-            gap: [6, pieces] accelerations by which the pieces part from what they hang
-                on.
+            rho: wrenches that pull at the exits.
+            gap: accelerations by which the pieces part from what they hang on.
         """
-        x, zero = self._contraction, (Vec3.zero(rho.dtype),) * 2
+        x, dtype = self._contraction, rho.dtype
 
-        def inwards(children: Any, row: Any) -> Any:
-            ((f, n), own), (joint, psi, m_hat, kappa, (phi, pull)) = children, row
-            f, n = add((f, n), pull)
-            phi_hat = phi - joint.along(f, n)
-            eta = f + psi[0] * phi_hat, n + psi[1] * phi_hat
-            phi_tilde = phi_hat / m_hat
-            own = add(own, (kappa[0] * phi_tilde, kappa[1] * phi_tilde))
-            return (joint.to_parent(*eta), own), phi_tilde
+        def inwards(
+            children: tuple[Wrench, Twist], row: tuple[SegmentStep, Scalar, Wrench]
+        ):
+            (f, own), (at, phi, pull) = children, row
+            f = f + pull
+            phi_hat = phi - at.step.along(f)
+            phi_tilde = phi_hat / at.m_hat
+            eta = f + at.psi * phi_hat
+            return (at.step.to_parent(eta), own + at.kappa * phi_tilde), phi_tilde
 
-        pull = put(rho.T, x.exits, x.lanes.size)
-        pull = Vec3.of(pull[:, :3]), Vec3.of(pull[:, 3:])
-        loads = zip(phi, spread(x.lanes, pull), strict=True)
-        rows = tuple(zip(*self._steps, loads, strict=True))
-        (eta, own), phi_tilde = inward(x.lanes, inwards, (zero, zero), rows)
-        eta = vector(*eta) + apply(self.P, gap)
-        b = vector(*own) + apply(self.A[..., : x.pieces], gap)
-        still, base = tuple((None, x) for x in phi_tilde), jnp.zeros(6, rho.dtype)
+        pull = Wrench.of(put(rho.T, x.exits, x.lanes.size))
+        rows = tuple(zip(self.steps, phi, spread(x.lanes, pull), strict=True))
+        tip = Wrench.zero(dtype), Twist.zero(dtype)
+        (eta, own), phi_tilde = inward(x.lanes, inwards, tip, rows)
+        eta = vector(eta) + apply(self.P, gap)
+        b = vector(own) + apply(self.A[..., : x.pieces], gap)
+        still = tuple((None, x) for x in phi_tilde)
+        base = jnp.zeros(6, dtype)
         return self.release(*self._gathered(eta, b), base, still, gap)
 
     def release(
-        self, eta: Any, b: Any, base: Any, kept: Laned, gap: Any = 0
-    ) -> "Released":
+        self,
+        eta: Float[Array, "6 rows"],
+        b: Float[Array, "6 rows"],
+        base: Float[Array, "6"],
+        kept: Laned[tuple[Twist | None, Array]],
+        gap: Vectors | float = 0.0,
+    ) -> Released:
         """The accelerations, outward.
 
         Args:
             eta, b: of all rows of the contraction.
-            base: [6] acceleration of the base.
+            base: acceleration of the base.
             kept: of each step the acceleration c that it adds to that of its parent, or
                 None, and phi_tilde, laned.
             gap: as in `correction`.
         """
         lanes = self._contraction.lanes
 
-        def outwards(parent: Any, x: Any) -> Any:
-            (before, g), (joint, psi, m_hat, kappa, (c, phi_tilde)) = parent, x
-            a = moved_by(joint, before, c)
-            qdd = phi_tilde - dot(psi[0], a[0]) - dot(psi[1], a[1])
-            qdd = qdd - (dot(kappa[0], g[0]) + dot(kappa[1], g[1])) / m_hat
-            a = add(a, joint.column(qdd))
+        def outwards(
+            parent: tuple[Twist, Wrench],
+            x: tuple[SegmentStep, tuple[Twist | None, Scalar]],
+        ):
+            (before, g), (at, (c, phi_tilde)) = parent, x
+            a = moved_by(at.step, before, c)
+            qdd = phi_tilde - dot(a, at.psi) - dot(at.kappa, g) / at.m_hat
+            a = a + at.step.column(qdd)
             return (a, g), (qdd, before, a)
 
         a, g = self._ends(eta, b, base)
-        start = wrench(a + gap), wrench(g)
-        rows = tuple(zip(*self._steps, kept, strict=True))
+        start = twist(a + gap), wrench(g)
+        rows = tuple(zip(self.steps, kept, strict=True))
         # a lane that leaves another within a piece has kappa zero: any g will do
         found = outward(lanes, outwards, start, rows, each=True)
-        qdd, before, after = (tuple(level) for level in zip(*found, strict=True))
+        qdd, before, after = map(tuple, zip(*found, strict=True))
         return Released(qdd, before, after, a + gap, g)
 
-    def _gathered(self, eta: Any, b: Any) -> tuple[Any, Any]:
+    def _gathered(self, eta: Vectors, b: Vectors) -> tuple[Array, Array]:
         """eta and b of all rows from those of the pieces."""
         x = self._contraction
 
-        def gather(rows: Any, now: Any) -> Any:
+        def gather(rows: tuple[Array, Array], now: tuple[Array, Joined, Coupling]):
             k, joined, met = now
             A_l, A_r = self._maps(joined)
             (eta_l, b_l), (eta_r, b_r), (eta_o, _) = rows_of(rows, joined)
@@ -168,9 +239,9 @@ class SegmentFactor(eqx.Module):
             return written(rows, new, x, k), None
 
         rows = with_room((eta, b), x)
-        return rounds(x, gather, rows, self.met)[0]
+        return rounds(x, gather, rows, self.met)[0] if x.rounds else rows
 
-    def _ends(self, eta: Any, b: Any, base: Any) -> tuple[Any, Any]:
+    def _ends(self, eta: Array, b: Array, base: Array) -> tuple[Vectors, Vectors]:
         """Of each piece the acceleration of what it hangs on, the wrench at its exit.
 
         Each join knows those of its result and finds those of both its parts: from the
@@ -182,7 +253,7 @@ class SegmentFactor(eqx.Module):
         world = jnp.concatenate([base, jnp.zeros_like(base)])[:, None]
         own = x.ports[x.pieces + 1 :].reshape(x.left.shape)
 
-        def part(state: Any, now: Any) -> Any:
+        def part(state: Array, now: tuple[Array, Joined, Coupling, Array]):
             k, joined, met, port = now
             a, g = jnp.split(at(state, port), 2)
             A_l, A_r = self._maps(joined)
@@ -194,11 +265,12 @@ class SegmentFactor(eqx.Module):
             return lax.dynamic_update_slice(state, new, (0, 2 * width * k)), None
 
         state = jnp.concatenate([start, world], axis=1)
-        state, _ = rounds(x, part, state, self.met, own, reverse=True)
+        if x.rounds:
+            state, _ = rounds(x, part, state, self.met, own, reverse=True)
         a, g = jnp.split(at(state, x.ports[: x.pieces]), 2)
         return a, g
 
-    def _maps(self, joined: Any) -> tuple[Any, Any]:
+    def _maps(self, joined: Joined) -> tuple[Array, Array]:
         """A of the left and of the right part of joins."""
         left, right, _, is_sum = joined
         return side_by_side(at(self.A, left), is_sum), at(self.A, right)
@@ -207,22 +279,8 @@ class SegmentFactor(eqx.Module):
     def _contraction(self) -> Contraction:
         return self.topology.contraction(self.chunk)
 
-    @property
-    def _steps(self) -> tuple[Laned, ...]:
-        return self.joint, self.psi, self.m_hat, self.kappa
 
-
-def moved_by(joint: Joint, a: Wrench, c: Wrench | None) -> Wrench:
+def moved_by(step: WorldStep, a: Twist, c: Twist | None) -> Twist:
     """The acceleration of a step from that of its parent, without its own."""
-    a = joint.to_child(*a)
-    return a if c is None else add(a, c)
-
-
-def wrench(x: Any) -> Wrench:
-    """The wrench, or acceleration, with six components, linear part first."""
-    return Vec3(*x[:3]), Vec3(*x[3:])
-
-
-def add(a: Wrench, b: Wrench) -> Wrench:
-    """The sum of two wrenches, or of two accelerations."""
-    return a[0] + b[0], a[1] + b[1]
+    a = step.to_child(a)
+    return a if c is None else a + c

@@ -1,7 +1,6 @@
 """Forward dynamics in O(log n) dependent steps: pieces of the tree, joined in pairs."""
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -11,29 +10,35 @@ from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.kinematics import parents_of, placed
 from jaxdyn.algorithms.log_depth._factor import (
+    Kept,
+    PieceStep,
     Released,
     SegmentFactor,
-    Wrench,
-    add,
+    SegmentStep,
+    Spin,
+    Vectors,
     moved_by,
-    wrench,
 )
 from jaxdyn.algorithms.log_depth._joins import joined_pieces
 from jaxdyn.algorithms.log_depth._segments import (
     Segment,
     inertia_matrix,
+    twist,
     vector,
+    wrench,
 )
-from jaxdyn.algorithms.recursions import eliminate, pivot_terms, world
+from jaxdyn.algorithms.recursions import eliminate, pivot_terms
 from jaxdyn.algorithms.steps import (
     BaseMotion,
-    Joint,
+    MovingFrame,
+    WorldStep,
     accelerated,
+    base_frame,
+    external_wrenches,
     inertias,
-    joint_terms,
     less_external,
     rates,
-    wrenches,
+    step_terms,
 )
 from jaxdyn.model import CHUNK, Contraction, Model, Topology
 from jaxdyn.program import (
@@ -47,7 +52,16 @@ from jaxdyn.program import (
     spread,
     take,
 )
-from jaxdyn.spatial import ArticulatedInertia, Mat3, RigidInertia, Vec3, dot
+from jaxdyn.spatial import (
+    ArticulatedInertia,
+    Mat3,
+    RigidInertia,
+    Scalar,
+    Twist,
+    Vec3,
+    Wrench,
+    dot,
+)
 
 LOAN = 2.0**-8  # share of its inertia that a body lends to the exit it hangs on
 
@@ -104,110 +118,130 @@ def parallel_forward(
             in the joint forces of inverse dynamics.
     """
     t = model.topology
-    x = t.contraction(chunk)
-    _, w1, dv1, dw1 = world(model, q, base)
-    link, rate, _, bias = joint_terms(model, q, qd, None)
+    x, root = t.contraction(chunk), base_frame(model, q.dtype, base)
+    terms, pi = step_terms(model, q, qd, None), inertias(model)
     jumps = t.jumps_in_blocks(min(chunk, t.jumps.block))
-    R, _, a = placed(t, link, jumps)
-    w0 = parents_of(t, path_sum(jumps, R.z * (link.turn * rate)) + w1, w1)
-    pi, o = inertias(model), Vec3.zero(q.dtype)
-
-    def at_rest(given: Any) -> Any:
-        R, a, w0, (turn, slide), rate, bias, pi, external = given
-        joint = Joint(R.z, turn, slide, a, a)
-        _, w, *c = accelerated((R, w0, o, o), (joint, rate, None, bias), R, a)
-        inertia = RigidInertia.of(pi).rotate(R)
-        P = less_external(*inertia.wrench(w, o, o), external)
-        axes = None if bias is None else R
-        return (joint, inertia, P, tuple(c)), (w0, rate, external, axes)
-
-    given = R, a, w0, (link.turn, link.slide), rate, bias, pi, wrenches(model, f_ext)
-    moved, spins = zip(*map(at_rest, spread(x.lanes, given)), strict=True)
+    R, _, a = placed(t, terms.local, jumps)
+    w = path_sum(jumps, R.z * (terms.local.turn * terms.qd)) + root.w
+    w0 = parents_of(t, w, root.w)
+    external = external_wrenches(model, f_ext)
+    step = WorldStep.of(terms.local, R, a)
+    given = spread(x.lanes, (step, R, w0, terms.qd, terms.bias, pi, external))
     others = spread(x.lanes, (*_loans(t, x, R, pi, a), rates(t, tau)))
-    rows = tuple(zip(moved, others, pivot_terms(model, x.lanes), strict=True))
+    levels = zip(given, others, pivot_terms(model, x.lanes), strict=True)
+    at_rest = [_at_rest(*x, *y, stay) for x, y, stay in levels]
+    rows, spins = tuple(x[0] for x in at_rest), tuple(x[1] for x in at_rest)
     handed, kept = inward(x.lanes, _gather, _nothing(q.dtype), rows)
-    steps, c, moved = (tuple(level) for level in zip(*kept, strict=True))
-    C, b = lane_sums(x.lanes, tuple(map(_at_exit, steps, c, moved)))
+    steps = tuple(level[0] for level in kept)
+    C, b = lane_sums(x.lanes, tuple(_at_exit(*level) for level in kept))
 
-    P = inertia_matrix(handed.M_hat)
-    A, C = jnp.stack([vector(*row) for row in handed.K]), inertia_matrix(C)
+    P, C = inertia_matrix(handed.M_hat), inertia_matrix(C)
+    A = jnp.stack([vector(row) for row in handed.K])
     lent = inertia_matrix(_first_inertias(t, x.first, R, pi, a).articulated())
-    pieces = Segment(P - lent, A, C, vector(*handed.P), vector(*b))
+    pieces = Segment(P - lent, A, C, vector(handed.P), vector(b))
     segments, met = joined_pieces(x, pieces)
-    joint, psi, m_hat, kappa = (tuple(level) for level in zip(*steps, strict=True))
-    factor = SegmentFactor(joint, psi, m_hat, kappa, P, segments.A, met, None, t, chunk)
-    found = factor.release(segments.eta, segments.b, vector(dv1, dw1), c)
+    factor = SegmentFactor(steps, P, segments.A, met, None, t, chunk)
+    still = tuple((row.c, level[1]) for row, level in zip(rows, kept, strict=True))
+    found = factor.release(segments.eta, segments.b, vector(root.rate), still)
     if refine:
 
-        def improve(found: Released, _: Any) -> Any:
+        def improve(found: Released, _: None):
             change = factor.correction(*_missing(t, x, rows, found))
             return jax.tree.map(jnp.add, found, change), None
 
         found, _ = lax.scan(improve, found, length=refine)
-    factor = replace(factor, kept=(rows, spins, found))
+    factor = replace(factor, kept=Kept(rows, spins, found))
     return collect(x.lanes, found.qdd, t.dof_steps), factor
 
 
-def _missing(t: Topology, x: Contraction, rows: Laned, found: Released) -> Any:
+def _at_rest(
+    step: WorldStep,
+    R: Mat3,
+    w0: Vec3,
+    qd: Scalar,
+    bias: Twist | None,
+    pi: Array,
+    external: Array | None,
+    lent: RigidInertia,
+    is_exit: Scalar,
+    tau: Scalar,
+    stay: Scalar,
+) -> tuple[PieceStep, Spin]:
+    """Each step with the wrench of its body where its parent does not accelerate."""
+    still = Twist.zero(w0.x.dtype)
+    at = accelerated(MovingFrame(R, w0, still), R, step, qd, None, bias)
+    inertia = RigidInertia.of(pi).rotate(R)
+    P = less_external(inertia.wrench(at.w, still), external)
+    axes = None if bias is None else R
+    row = PieceStep(step, inertia, P, at.rate, lent, is_exit, tau, stay)
+    return row, Spin(w0, qd, external, axes)
+
+
+def _missing(
+    t: Topology, x: Contraction, rows: Laned[PieceStep], found: Released
+) -> tuple[Laned[Array], Vectors, Vectors]:
     """What the equations still lack, as `SegmentFactor.correction` takes it."""
 
-    def move(a: Wrench, z: Any) -> Any:
-        ((joint, _, _, c), _, _), qdd = z
-        a = add(moved_by(joint, a, c), joint.column(qdd))
+    def move(a: Twist, z: tuple[PieceStep, Scalar]):
+        row, qdd = z
+        a = moved_by(row.step, a, row.c) + row.step.column(qdd)
         return a, a
 
-    def balance(children: Wrench, z: Any) -> Any:
-        (((joint, inertia, P, _), (lent, _, tau), stay), qdd), a, g = z
-        borrowed = lent.apply(*a)
-        f = add(add(inertia.apply(*a), P), add(borrowed, add(children, g)))
-        return joint.to_parent(*f), (tau - joint.along(*f) - stay * qdd, borrowed)
+    def balance(children: Wrench, z: tuple[PieceStep, Scalar, Twist, Wrench]):
+        row, qdd, a, g = z
+        borrowed = row.lent.apply(a)
+        f = row.inertia.apply(a) + row.P + (borrowed + (children + g))
+        phi = row.tau - row.step.along(f) - row.stay * qdd
+        return row.step.to_parent(f), (phi, borrowed)
 
     n, parent = x.lanes.size, t.steps.parent[x.first]
     moving = tuple(zip(rows, found.qdd, strict=True))
-    start = wrench(found.a)
-    a = outward(x.lanes, move, start, moving, each=True)
-    g = put(found.g.T, x.exits, n)
-    g = spread(x.lanes, (Vec3.of(g[:, :3]), Vec3.of(g[:, 3:])))
-    tip = (Vec3.zero(found.a.dtype),) * 2
-    taken, kept = inward(x.lanes, balance, tip, tuple(zip(moving, a, g, strict=True)))
-    phi, borrowed = (tuple(level) for level in zip(*kept, strict=True))
+    a = outward(x.lanes, move, twist(found.a), moving, each=True)
+    g = spread(x.lanes, Wrench.of(put(found.g.T, x.exits, n)))
+    loads = tuple(zip(rows, found.qdd, a, g, strict=True))
+    taken, kept = inward(x.lanes, balance, Wrench.zero(found.a.dtype), loads)
+    phi, borrowed = tuple(x[0] for x in kept), tuple(x[1] for x in kept)
 
     hangs = jnp.asarray(parent >= 0, found.a.dtype)
     at = take(collect(x.lanes, a), np.maximum(parent, 0))
-    gap = (vector(*at) - found.a) * hangs[None]
-    carried = put(vector(*taken).T, np.where(parent < 0, n, parent), n)
-    given_back = vector(*take(collect(x.lanes, borrowed), x.exits))
+    gap = (vector(at) - found.a) * hangs[None]
+    carried = put(vector(taken).T, np.where(parent < 0, n, parent), n)
+    given_back = vector(take(collect(x.lanes, borrowed), x.exits))
     return phi, take(carried, x.exits).T - given_back - found.g, gap
 
 
-def _gather(children: Part, x: Any) -> Any:
-    """One step inward: its joint is eliminated, [Ghosal] eqs. 46 and 47, and K."""
-    (joint, inertia, P, c), (lent, is_exit, tau), stay = x
-    M_hat = (inertia + lent).articulated() + children.M_hat
-    P = add(P, children.P)
-    K = [add(row, _unit(k, is_exit)) for k, row in enumerate(children.K)]
-    psi, m_hat, M_bar = eliminate(M_hat, joint, stay)
-    u = tau - joint.along(*P)
-    kappa = [joint.along(*row) for row in K]
-    K = [(f - psi[0] * k, n - psi[1] * k) for (f, n), k in zip(K, kappa, strict=True)]
-    moved = wrench([dot(f, c[0]) + dot(n, c[1]) for f, n in K])
+def _gather(children: Part, x: PieceStep):
+    """One step inward: it is eliminated, [Ghosal] eqs. 46 and 47, and K."""
+    step = x.step
+    M_hat = (x.inertia + x.lent).articulated() + children.M_hat
+    P = x.P + children.P
+    K = [row + _unit(k, x.is_exit) for k, row in enumerate(children.K)]
+    psi, m_hat, M_bar = eliminate(M_hat, step, x.stay)
+    u = x.tau - step.along(P)
+    kappa = [step.along(row) for row in K]
+    K = [row - psi * k for row, k in zip(K, kappa, strict=True)]
+    moved = twist([dot(x.c, row) for row in K])
     handed = Part(
-        M_bar.shift(joint.a),
-        joint.to_parent(*add(add(P, M_bar.apply(*c)), (psi[0] * u, psi[1] * u))),
-        tuple(joint.to_parent(*row) for row in K),
+        M_bar.shift(step.a),
+        step.to_parent(P + M_bar.apply(x.c) + psi * u),
+        tuple(step.to_parent(row) for row in K),
     )
-    return handed, ((joint, psi, m_hat, wrench(kappa)), (c, u / m_hat), moved)
+    return handed, (SegmentStep(step, psi, m_hat, twist(kappa)), u / m_hat, moved)
 
 
-def _at_exit(step: Any, at_rest: Any, moved: Wrench) -> tuple[Any, Wrench]:
+def _at_exit(
+    x: SegmentStep, phi_tilde: Scalar, moved: Twist
+) -> tuple[ArticulatedInertia, Twist]:
     """What each step adds to the compliance C and the acceleration b of the exit."""
-    (_, _, m_hat, (v, w)), (_, phi_tilde) = step, at_rest
-    none, share = ArticulatedInertia.zero(m_hat.dtype), -1 / m_hat
-    C = none.minus_dyad(v, w, v * share, w * share)
-    return C, add(moved, (v * phi_tilde, w * phi_tilde))
+    none, kappa = ArticulatedInertia.zero(x.m_hat.dtype), x.kappa
+    column = Wrench(kappa.v, kappa.w)  # C = kappa kappaᵀ / m_hat, in the same blocks
+    C = none.minus_dyad(column, column * (-1 / x.m_hat))
+    return C, moved + kappa * phi_tilde
 
 
-def _loans(t: Topology, x: Contraction, R: Mat3, pi: Any, a: Vec3) -> Any:
+def _loans(
+    t: Topology, x: Contraction, R: Mat3, pi: Array, a: Vec3
+) -> tuple[RigidInertia, Array]:
     """What each step has on loan from the pieces that hang on it; whether any do."""
     n = len(t.steps.parent)
     lender = x.first[t.steps.parent[x.first] >= 0]
@@ -217,7 +251,7 @@ def _loans(t: Topology, x: Contraction, R: Mat3, pi: Any, a: Vec3) -> Any:
 
 
 def _first_inertias(
-    t: Topology, first: np.ndarray, R: Mat3, pi: Any, a: Vec3
+    t: Topology, first: np.ndarray, R: Mat3, pi: Array, a: Vec3
 ) -> RigidInertia:
     """The loans of pieces by their first steps, none for those on the base."""
     body = t.steps.last[t.steps.body[first]]
@@ -228,13 +262,13 @@ def _first_inertias(
     return lent.shift(take(a, first))
 
 
-def _nothing(dtype: Any) -> Part:
+def _nothing(dtype: jnp.dtype) -> Part:
     """What arrives at the tips."""
-    o = Vec3.zero(dtype), Vec3.zero(dtype)
+    o = Wrench.zero(dtype)
     return Part(ArticulatedInertia.zero(dtype), o, (o,) * 6)
 
 
-def _unit(k: int, size: Any) -> Wrench:
+def _unit(k: int, size: Scalar) -> Wrench:
     """The wrench with one component."""
     o = jnp.zeros_like(size)
     return wrench([size if j == k else o for j in range(6)])

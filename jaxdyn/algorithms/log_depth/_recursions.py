@@ -6,7 +6,7 @@ origin: sums follow each other (angular before linear, force before moment), so 
 lever arm from a far origin cancels. All vectors have leaves [steps].
 """
 
-from typing import Any
+from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -14,26 +14,23 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.kinematics import accelerations, placed
-from jaxdyn.algorithms.recursions import world
 from jaxdyn.algorithms.steps import (
     BaseMotion,
-    Joint,
+    WorldStep,
+    base_frame,
+    external_wrenches,
     inertias,
-    joint_terms,
     less_external,
-    links,
+    local_steps,
     mirrored,
     pairs,
-    wrenches,
+    step_terms,
 )
 from jaxdyn.model import Model, Topology
-from jaxdyn.program import (
-    path_sum,
-    put,
-    subtree_sum,
-    take,
-)
-from jaxdyn.spatial import RigidInertia, cross, dot
+from jaxdyn.program import path_sum, put, subtree_sum, take
+from jaxdyn.spatial import RigidInertia, Wrench, cross
+
+T = TypeVar("T")  # a pytree
 
 
 def parallel_newton_euler(
@@ -52,14 +49,13 @@ def parallel_newton_euler(
     The equations of `newton_euler`, O(n log n) operations in O(log n) steps.
     """
     t = model.topology
-    joints, pi = joint_terms(model, q, qd, qdd), inertias(model)
-    (R, w, dv, dw), a, _ = accelerations(t, joints, world(model, q, base))
-    f, n = RigidInertia.of(pi).rotate(R).wrench(w, dv, dw)
-    f, n = less_external(f, n, wrenches(model, f_ext))
-    f = subtree_sum(t.jumps, f)
-    n = subtree_sum(t.jumps, n + to_parents(t, cross(a, f)))
-    link = joints[0]
-    tau = link.turn * dot(R.z, n) + link.slide * dot(R.z, f)
+    x = step_terms(model, q, qd, qdd)
+    at, _, a = accelerations(t, x, base_frame(model, q.dtype, base))
+    own = RigidInertia.of(inertias(model)).rotate(at.R).wrench(at.w, at.rate)
+    own = less_external(own, external_wrenches(model, f_ext))
+    F = subtree_sum(t.jumps, own.f)
+    N = subtree_sum(t.jumps, own.n + to_parents(t, cross(a, F)))
+    tau = WorldStep.of(x.local, at.R, a).along(Wrench(F, N))
     return take(tau, t.dof_steps)
 
 
@@ -69,21 +65,20 @@ def parallel_composite(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nv
     The equations of `composite` in O(log n) steps: masses of all subtrees, then their
     first moments, then their inertias, each about its own origin.
     """
-    t, link = model.topology, links(model, q)
-    R, _, a = placed(t, link)
-    joint = Joint(R.z, link.turn, link.slide, a, path_sum(t.jumps, a))
+    t, local = model.topology, local_steps(model, q)
+    R, _, a = placed(t, local)
+    r = path_sum(t.jumps, a)
     M = RigidInertia.of(inertias(model)).rotate(R)
     m = subtree_sum(t.jumps, M.m)
     h = subtree_sum(t.jumps, M.h + to_parents(t, a * m))
     zero = jax.tree.map(jnp.zeros_like, M.I)
     moved = RigidInertia(m, h, zero).shift(a).I  # what the shift adds to the inertia
     M = RigidInertia(m, h, subtree_sum(t.jumps, M.I + to_parents(t, moved)))
-    p = joint.column(1)
-    column, r, (f, n) = take((p, joint.r, M.apply(*p)), t.dof_steps)
-    return mirrored(t, pairs(t, column, r, f, n))
+    p = WorldStep.of(local, R, a).column(1)
+    return mirrored(t, pairs(t, *take((p, r, M.apply(p)), t.dof_steps)))
 
 
-def to_parents(t: Topology, tree: Any) -> Any:
+def to_parents(t: Topology, tree: T) -> T:
     """For each step the sum over its children."""
     n = len(t.steps.parent)
     parent = t.steps.parent

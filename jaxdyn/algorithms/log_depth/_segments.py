@@ -4,16 +4,16 @@ Matrices are [6, 6, lanes] and vectors [6, lanes], linear part first; products a
 of outer products, which run along the lanes.
 """
 
+import operator
 from dataclasses import dataclass
-from typing import Any
+from functools import reduce
 
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jaxtyping import Array
 
-from jaxdyn.spatial import ArticulatedInertia, Mat3, Vec3
-
-Array = Any
+from jaxdyn.spatial import ArticulatedInertia, Mat3, Twist, Vec3, Wrench
 
 
 @jax.tree_util.register_dataclass
@@ -71,7 +71,7 @@ def couple(C: Array, P: Array) -> Coupling:
     C = C + C * one * (16 * jnp.finfo(C.dtype).eps)  # no pivot is rounding alone
     state = C, P, jnp.broadcast_to(one, C.shape), jnp.zeros_like(C)
 
-    def eliminate(state: Any, k: Array) -> Any:
+    def eliminate(state: tuple[Array, Array, Array, Array], k: Array):
         C, Q, W, Z = state
         row = lax.dynamic_index_in_dim(C, k, keepdims=False)
         delta = lax.dynamic_index_in_dim(row, k, keepdims=False)
@@ -100,7 +100,7 @@ def join(left: Segment, right: Segment) -> tuple[Segment, Coupling]:
 
 def product(A: Array, B: Array) -> Array:
     """The matrix product in each lane."""
-    return sum(A[:, k, None] * B[None, k] for k in range(6))
+    return reduce(operator.add, (A[:, k, None] * B[None, k] for k in range(6)))
 
 
 def congruence(A: Array, S: Array) -> Array:
@@ -111,7 +111,7 @@ def congruence(A: Array, S: Array) -> Array:
 
 def apply(A: Array, x: Array) -> Array:
     """The product of a matrix and a vector in each lane."""
-    return sum(A[:, k] * x[k, None] for k in range(6))
+    return reduce(operator.add, (A[:, k] * x[k, None] for k in range(6)))
 
 
 def outer(x: Array, y: Array) -> Array:
@@ -124,12 +124,22 @@ def transpose(A: Array) -> Array:
     return A.swapaxes(0, 1)
 
 
-def vector(f: Vec3, n: Vec3) -> Any:
-    """Linear and angular parts as one vector [6, lanes]."""
-    return jnp.stack([f.x, f.y, f.z, n.x, n.y, n.z])
+def vector(x: Twist | Wrench) -> Array:
+    """A twist or wrench as one vector [6, lanes]."""
+    return jnp.stack(jax.tree.leaves(x))
 
 
-def inertia_matrix(M: ArticulatedInertia) -> Any:
+def twist(x: Array | list[Array]) -> Twist:
+    """The twist with six rows of components."""
+    return Twist(Vec3(*x[:3]), Vec3(*x[3:]))
+
+
+def wrench(x: Array | list[Array]) -> Wrench:
+    """The wrench with six rows of components."""
+    return Wrench(Vec3(*x[:3]), Vec3(*x[3:]))
+
+
+def inertia_matrix(M: ArticulatedInertia) -> Array:
     """The same map as a matrix [6, 6, lanes]."""
     blocks = (M.A.mat(), M.B), (M.B.T, M.D.mat())
     return jnp.concatenate(
@@ -137,6 +147,6 @@ def inertia_matrix(M: ArticulatedInertia) -> Any:
     )
 
 
-def _matrix(m: Mat3) -> Any:
+def _matrix(m: Mat3) -> Array:
     """[3, 3, lanes]."""
     return jnp.stack([jnp.stack([c.x, c.y, c.z]) for c in (m.x, m.y, m.z)], axis=1)

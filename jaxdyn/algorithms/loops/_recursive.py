@@ -1,7 +1,6 @@
 """Loops closed inside the recursion: articulated bodies that carry constraints."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -12,10 +11,10 @@ from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.loops._rows import LoopRows
 from jaxdyn.algorithms.recursions import Factor, eliminate, pivot_terms
-from jaxdyn.algorithms.steps import joints, rates
+from jaxdyn.algorithms.steps import PlacedStep, WorldStep, rates, world_steps
 from jaxdyn.model import LoopPlan, Model, Topology, loop_plan
-from jaxdyn.program import collect, inward, outward, put, spread, take
-from jaxdyn.spatial import ArticulatedInertia, Vec3, dot
+from jaxdyn.program import Laned, collect, inward, outward, put, spread, take
+from jaxdyn.spatial import ArticulatedInertia, Scalar, Twist, Vec3, Wrench, dot
 
 Vector = Float[Array, "..."]
 
@@ -39,11 +38,55 @@ class Subtree:
     """
 
     M_hat: ArticulatedInertia
-    P: tuple[Vec3, Vec3]
-    K: tuple[Vec3, Vec3]
+    P: Wrench
+    K: Wrench
     g: Vector
     L: Vector
     d: Vector
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class StepRows:
+    """What one step brings in: what it carries, and its constraint rows.
+
+    Attributes:
+        at: the step; stay: what is added to its pivot; phi: its force.
+        rows: [slots, 6] wrenches of the rows at its body; target: [slots] of the rows.
+        closing: the slots that are complete here, counted from one; zero is none.
+    """
+
+    at: PlacedStep
+    stay: Scalar
+    rows: Vector
+    target: Vector
+    closing: Array
+    phi: Scalar
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Closed:
+    """What the elimination of one row leaves: its slot, K_k, g_k, L_k and 1 / L_kk."""
+
+    slot: Array
+    K: Wrench
+    g: Scalar
+    L: Vector
+    inverse: Scalar
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Crossed:
+    """What the elimination of one step leaves, and of the rows that close there."""
+
+    step: WorldStep
+    psi: Wrench
+    m_hat: Scalar
+    u: Scalar
+    kappa: Vector
+    closed: Closed
 
 
 class Recursive(eqx.Module):
@@ -67,25 +110,26 @@ class Recursive(eqx.Module):
     """
 
     own: Float[Array, "steps slots 6"]
-    links: Any
+    steps: Laned[PlacedStep]
+    stay: Laned[Array]
     topology: Topology = eqx.field(static=True)
     plan: LoopPlan = eqx.field(static=True)
 
     def __call__(self, phi: Vector, b: Vector) -> tuple[Vector, Vector]:
         t, plan = self.topology, self.plan
         places = plan.first * plan.slots + plan.slot
-        target = put(-b, places, len(self.own) * plan.slots)
-        rows = self.own, target.reshape(-1, plan.slots), jnp.asarray(plan.closing)
-        terms = spread(t.lanes, (*rows, rates(t, phi)))
-        links = tuple(zip(self.links, terms, strict=True))
+        target = put(-b, places, len(self.own) * plan.slots).reshape(-1, plan.slots)
+        own = self.own, target, jnp.asarray(plan.closing), rates(t, phi)
+        terms = zip(self.steps, self.stay, spread(t.lanes, own), strict=True)
+        steps = tuple(StepRows(at, stay, *x) for at, stay, x in terms)
         nothing = _nothing(plan.slots, phi.dtype)
-        arrived, kept = inward(t.lanes, _inwards, nothing, links)
+        arrived, kept = inward(t.lanes, _inwards, nothing, steps)
         at_base = _close_base(plan, jax.tree.map(lambda x: x.sum(axis=0), arrived))
-        zero = Vec3.zero(phi.dtype)
-        still = (zero, zero), put(at_base, plan.slot[plan.at_base], plan.slots)
+        forces = put(at_base, plan.slot[plan.at_base], plan.slots)
+        still = Twist.zero(phi.dtype), forces
         found = outward(t.lanes, _outwards, still, kept)
-        qdd, forces = (tuple(level) for level in zip(*found, strict=True))
-        on_the_way = collect(t.lanes, forces).ravel()
+        qdd = tuple(x[0] for x in found)
+        on_the_way = collect(t.lanes, tuple(x[1] for x in found)).ravel()
         forces = take(jnp.concatenate([on_the_way, at_base]), plan.place)
         return collect(t.lanes, qdd, t.dof_steps), forces
 
@@ -94,106 +138,96 @@ def recursive(model: Model, q: Vector, factor: Factor, rows: LoopRows) -> Recurs
     """Prepare `Recursive`."""
     bodies = tuple((x.body_a, x.body_b, len(x.rows)) for x in model.loops)
     plan = loop_plan(model.topology, bodies)
-    links = tuple(zip(joints(model, q), pivot_terms(model), strict=True))
-    return Recursive(_own_rows(model, plan, rows), links, model.topology, plan)
+    own, steps = _own_rows(model, plan, rows), world_steps(model, q)
+    return Recursive(own, steps, pivot_terms(model), model.topology, plan)
 
 
-def _inwards(children: Subtree, x: Any) -> Any:
-    ((joint, inertia), stay), (rows, target, closing, phi) = x
-    K = Vec3.of(rows[:, :3]), Vec3.of(rows[:, 3:])
-    M_hat = inertia.articulated() + children.M_hat
-    K = children.K[0] + K[0], children.K[1] + K[1]
-    g = children.g + target
+def _inwards(children: Subtree, x: StepRows):
+    step = x.at.step
+    M_hat = x.at.inertia.articulated() + children.M_hat
+    K, g = children.K + Wrench.of(x.rows), children.g + x.target
     own = Subtree(M_hat, children.P, K, g, children.L, children.d)
-    own, closed = lax.scan(_close, own, closing)
-    psi, m_hat, M_bar = eliminate(own.M_hat, joint, stay)
-    u = phi - joint.along(*own.P)
-    kappa = joint.along(*own.K)
-    K = own.K[0] - psi[0] * kappa, own.K[1] - psi[1] * kappa
-    P = own.P[0] + psi[0] * u, own.P[1] + psi[1] * u
+    own, closed = lax.scan(_close, own, x.closing)
+    psi, m_hat, M_bar = eliminate(own.M_hat, step, x.stay)
+    u = x.phi - step.along(own.P)
+    kappa = step.along(own.K)
     handed = Subtree(
-        M_bar.shift(joint.a),
-        joint.to_parent(*P),
-        joint.to_parent(*K),
+        M_bar.shift(step.a),
+        step.to_parent(own.P + psi * u),
+        step.to_parent(own.K - psi * kappa),
         own.g + kappa * (u / m_hat),
         own.L + kappa[:, None] * (kappa / m_hat)[None],
         own.d + kappa * (kappa / m_hat),
     )
-    return handed, ((joint, psi, m_hat), u, kappa, (closing, closed))
+    return handed, Crossed(step, psi, m_hat, u, kappa, closed)
 
 
-def _close(x: Subtree, slot: Any) -> Any:
+def _close(x: Subtree, slot: Array) -> tuple[Subtree, Closed]:
     """Eliminate the row in a slot (counted from one; zero is none)."""
     is_row = jnp.arange(1, len(x.g) + 1) == slot
 
-    def chosen(y: Any) -> Any:
+    def chosen(y: Array) -> Array:
         return is_row if y.ndim == 1 else is_row[None]
 
-    def of_row(y: Any) -> Any:
-        return jax.tree.map(lambda y: jnp.where(chosen(y), y, 0).sum(axis=-1), y)  # type: ignore
+    def of_row(y: Array) -> Array:
+        rows: Array = jnp.where(chosen(y), y, 0)
+        return rows.sum(axis=-1)
 
-    def others(y: Any) -> Any:
-        return jax.tree.map(lambda y: jnp.where(chosen(y), 0, y), y)
+    def others(y: Array) -> Array:
+        return jnp.where(chosen(y), 0, y)
 
-    K_k, g_k, L_k, d_k = of_row(x.K), of_row(x.g), of_row(x.L), of_row(x.d)
-    pivot: Array = of_row(L_k)
+    K_k, g_k, L_k, d_k = jax.tree.map(of_row, (x.K, x.g, x.L, x.d))
+    pivot = of_row(L_k)
     is_free = pivot > DEPENDENT * jnp.finfo(pivot.dtype).eps * d_k
     inverse = jnp.where(is_free, 1 / jnp.where(is_free, pivot, 1), 0)
     L_k = others(L_k)
     factors = L_k * inverse
-    f, n = K_k
     closed = Subtree(
-        x.M_hat.minus_dyad(f, n, f * -inverse, n * -inverse),
-        (x.P[0] + f * (g_k * inverse), x.P[1] + n * (g_k * inverse)),
-        (others(x.K[0] - f * factors), others(x.K[1] - n * factors)),
+        x.M_hat.minus_dyad(K_k, K_k * -inverse),
+        x.P + K_k * (g_k * inverse),
+        jax.tree.map(others, x.K - K_k * factors),
         others(x.g - factors * g_k),
         others(others(x.L - L_k[:, None] * factors[None]).T).T,
         others(x.d),
     )
-    return closed, (K_k, g_k, L_k, inverse)
+    return closed, Closed(slot, K_k, g_k, L_k, inverse)
 
 
-def _outwards(parent: Any, x: Any) -> Any:
-    mu, forces = parent
-    (joint, psi, m_hat), u, kappa, closing = x
-    v, w = joint.to_child(*mu)
-    qdd = (u + (kappa * forces).sum()) / m_hat - dot(psi[0], v) - dot(psi[1], w)
-    p_v, p_w = joint.column(qdd)
-    v, w = v + p_v, w + p_w
-    forces, found = _multipliers((v, w), forces, closing)
-    return ((v, w), forces), (qdd, found)
+def _outwards(parent: tuple[Twist, Vector], x: Crossed):
+    mu, forces = x.step.to_child(parent[0]), parent[1]
+    qdd = (x.u + (x.kappa * forces).sum()) / x.m_hat - dot(mu, x.psi)
+    mu = mu + x.step.column(qdd)
+    forces, found = _multipliers(mu, forces, x.closed)
+    return (mu, forces), (qdd, found)
 
 
 def _close_base(plan: LoopPlan, arrived: Subtree) -> Vector:
     """The multipliers of the loops that close at the base, which stands still."""
     slots = jnp.asarray(plan.slot[plan.at_base] + 1)
     _, closed = lax.scan(_close, arrived, slots)
-    none, zero = jnp.zeros_like(arrived.g), Vec3.zero(arrived.g.dtype)
-    return _multipliers((zero, zero), none, (slots, closed))[1]
+    still = Twist.zero(arrived.g.dtype)
+    return _multipliers(still, jnp.zeros_like(arrived.g), closed)[1]
 
 
-def _multipliers(rate: tuple[Vec3, Vec3], forces: Vector, closing: Any) -> Any:
+def _multipliers(rate: Twist, forces: Vector, closed: Closed) -> tuple[Vector, Vector]:
     """The multipliers of the rows eliminated at a step, in all slots and one by one."""
 
-    def multiplier(forces: Any, row: Any) -> Any:
-        slot, (K_k, g_k, L_k, inverse) = row
-        second = dot(K_k[0], rate[0]) + dot(K_k[1], rate[1]) + g_k
-        force = -(second + (L_k * forces).sum()) * inverse
-        is_row = jnp.arange(1, len(forces) + 1) == slot
+    def multiplier(forces: Vector, row: Closed):
+        second = dot(rate, row.K) + row.g
+        force: Array = -(second + (row.L * forces).sum()) * row.inverse
+        is_row = jnp.arange(1, len(forces) + 1) == row.slot
         return jnp.where(is_row, force, forces), force
 
-    return lax.scan(multiplier, forces, closing, reverse=True)
+    return lax.scan(multiplier, forces, closed, reverse=True)
 
 
 DEPENDENT = 1000  # roundings of what a pivot was made of, below which it counts as zero
 
 
-def _nothing(slots: int, dtype: Any) -> Subtree:
-    zero, row = Vec3.zero(dtype), jnp.zeros(slots, dtype)
-    rows = Vec3(row, row, row)
-    square = jnp.zeros((slots, slots), dtype)
-    none = ArticulatedInertia.zero(dtype)
-    return Subtree(none, (zero, zero), (rows, rows), row, square, row)
+def _nothing(slots: int, dtype: jnp.dtype) -> Subtree:
+    row, square = jnp.zeros(slots, dtype), jnp.zeros((slots, slots), dtype)
+    rows, none = Vec3(row, row, row), ArticulatedInertia.zero(dtype)
+    return Subtree(none, Wrench.zero(dtype), Wrench(rows, rows), row, square, row)
 
 
 def _own_rows(model: Model, plan: LoopPlan, rows: LoopRows) -> Vector:

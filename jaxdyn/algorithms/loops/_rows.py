@@ -17,10 +17,10 @@ from jaxdyn.algorithms.kinematics import (
     body_motions,
     forward_kinematics,
 )
-from jaxdyn.algorithms.steps import Joint, Motion, joints, product
+from jaxdyn.algorithms.steps import Motion, WorldStep, product, world_steps
 from jaxdyn.model import ROWS, Model, Side, arguments
 from jaxdyn.program import collect, compiled, from_parents, put, take
-from jaxdyn.spatial import Mat3, Vec3, cross, cross_columns
+from jaxdyn.spatial import Mat3, Twist, Vec3, Wrench, cross, cross_columns
 
 
 class LoopRows(eqx.Module):
@@ -51,8 +51,9 @@ def loop_residual(model: Model, q: Float[Array, " nq"]) -> Float[Array, " nc"]:
 def loop_jacobian(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nc nv"]:
     r"""The matrix Psi(q) with $\dot\varphi = \Psi \dot q$, [Ghosal] lecture 30."""
     model, q = arguments(model, q=q)
-    joint = collect(model.topology.lanes, tuple(x[0] for x in joints(model, q)))
-    return loop_matrix(model, joint, loop_rows(model, forward_kinematics(model, q)))
+    at = collect(model.topology.lanes, world_steps(model, q))
+    rows = loop_rows(model, forward_kinematics(model, q))
+    return loop_matrix(model, at.step, at.r, rows)
 
 
 @compiled()
@@ -77,9 +78,7 @@ def loop_wrenches(
     owner = np.repeat(np.arange(len(model.loops)), _row_counts(model))
     rows = loop_rows(model, poses).wrench_a * loop_forces[:, None]
     wrench = put(rows, owner, len(model.loops))
-    f, n = Vec3.of(wrench[:, :3]), Vec3.of(wrench[:, 3:])
-    n = n - cross(_frames(model, "a", poses).arm, f)
-    return _six(f, n)
+    return Wrench.of(wrench).shift(-_frames(model, "a", poses).arm).array()
 
 
 def loop_rows(model: Model, poses: Poses) -> LoopRows:
@@ -87,12 +86,12 @@ def loop_rows(model: Model, poses: Poses) -> LoopRows:
     a, b = loop_frames(model, poses)
     on_a, on_b = [], []
     for row in _kinds(model):
-        (f_a, n_a), (f_b, n_b) = ROWS[row].loads(a, b)
-        on_a.append((f_a, n_a + cross(a.arm, f_a)))
-        on_b.append((f_b, n_b + cross(b.arm, f_b)))
+        load_a, load_b = ROWS[row].loads(a, b)
+        on_a.append(Wrench(*load_a).shift(a.arm).array())
+        on_b.append(Wrench(*load_b).shift(b.arm).array())
     return LoopRows(
         _openings(model, a, b),
-        *(_chosen(model, [_six(*x) for x in loads]) for loads in (on_a, on_b)),
+        *(_chosen(model, loads) for loads in (on_a, on_b)),
     )
 
 
@@ -126,23 +125,24 @@ def row_forces(
     return a + b
 
 
-def loop_matrix(model: Model, joint: Joint, rows: LoopRows) -> Float[Array, "nc nv"]:
+def loop_matrix(
+    model: Model, step: WorldStep, r: Vec3, rows: LoopRows
+) -> Float[Array, "nc nv"]:
     """The matrix Psi: columns of the joints that move either body; O(nc nv).
 
-    `joint` are the joints of all steps in world axes.
+    `step` and `r` are all steps in world axes and their places.
     """
     t = model.topology
-    origins = take(joint.r, t.steps.last)
+    origins = take(r, t.steps.last)
     zero = Vec3.zero(origins.x.dtype)
-    joint = jax.tree.map(lambda x: x[None], take(joint, t.dof_steps))
+    step, r = jax.tree.map(lambda x: x[None], take((step, r), t.dof_steps))
 
-    def part(side: str, wrench: Any) -> Any:
+    def part(side: str, wrench: Float[Array, "nc 6"]) -> Array:
         bodies = _row_bodies(model, side)
-        f, n = Vec3.of(wrench[:, :3]), Vec3.of(wrench[:, 3:])
         origin = from_parents(bodies, origins, zero)
-        f, n, origin = jax.tree.map(lambda x: x[:, None], (f, n, origin))
+        w, origin = jax.tree.map(lambda x: x[:, None], (Wrench.of(wrench), origin))
         moves = np.concatenate([t.moves, np.zeros((t.nv, 1), bool)], axis=1)
-        power = joint.along(f, n + cross(origin - joint.r, f))
+        power: Array = step.along(w.shift(origin - r))
         return jnp.where(moves[:, bodies].T, power, 0)
 
     return part("a", rows.wrench_a) + part("b", rows.wrench_b)
@@ -187,9 +187,9 @@ def _moving(model: Model, side: str, at: Motion) -> tuple[Side, Side, Side]:
     """The frames of one side, their rates and second rates."""
     frame = _frames(model, side, Poses(at.R.array(), at.p.array()))
     bodies = _loop_bodies(model, side)
-    o = Vec3.zero(at.p.x.dtype)
-    moved = from_parents(bodies, (at.v, at.w, at.dv, at.dw), (o, o, o, o))
-    v, w, dv, dw = moved
+    o = Twist.zero(at.p.x.dtype)
+    twist, second = from_parents(bodies, (at.twist, at.rate), (o, o))
+    v, w, dv, dw = twist.v, twist.w, second.v, second.w
     spin, turning = cross_columns(w, frame.A), cross(w, frame.arm)
     twice = cross_columns(dw, frame.A) + cross_columns(w, spin)
     bent = cross(dw, frame.arm) + cross(w, turning)
@@ -225,7 +225,3 @@ def _chosen(model: Model, of_kinds: list) -> Any:
         for row in loop.rows
     ]
     return take(jnp.concatenate(of_kinds), np.array(index, int))
-
-
-def _six(f: Vec3, n: Vec3) -> Float[Array, "loops 6"]:
-    return jnp.concatenate([f.array(), n.array()], axis=-1)

@@ -3,12 +3,11 @@ r"""The equations of a mechanism with loops, solved in four classes of complexit
 $$M x - \Psi^T \lambda = \varphi, \qquad \Psi x = b$$
 
 [Ghosal] lecture 30. A solver holds what it needs of the matrices and is a function of
-(phi, b). Rows that depend on others are no error: x is the same whichever of them are
+(phi, b). Dependent rows are allowed: x is the same whichever of them are
 taken, and lambda is the solution of least norm, unless the solver says otherwise.
 """
 
 from collections.abc import Callable
-from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -27,6 +26,7 @@ from jaxdyn.algorithms.loops._rows import (
 from jaxdyn.algorithms.recursions import Factor, composite, newton_euler
 from jaxdyn.model import Model
 from jaxdyn.program import collect
+from jaxdyn.spatial import Scalar
 
 Vector = Float[Array, "..."]
 Pair = tuple[Vector, Vector]
@@ -100,7 +100,7 @@ def range_space(model: Model, q: Vector, factor: Factor, rows: LoopRows) -> Rang
     return _range_space(factor, mobility(model, factor, rows))
 
 
-def _range_space(factor: Any, W: Float[Array, "nv nc"]) -> RangeSpace:
+def _range_space(factor: Factor | Cholesky, W: Float[Array, "nv nc"]) -> RangeSpace:
     u, s, vt = jnp.linalg.svd(W, full_matrices=False)
     return RangeSpace(factor, W, u, _inverted(s, cutoff(W)), vt)
 
@@ -187,19 +187,21 @@ def sequential_regularization(
     return SequentialRegularization(model, q, factor, rows, tolerance)
 
 
-def _regularized(A: Callable, r: Vector, tolerance: float) -> tuple[Vector, Any, Any]:
+def _regularized(
+    A: Callable[[Vector], Vector], r: Vector, tolerance: float
+) -> tuple[Vector, Int[Array, ""], Bool[Array, ""]]:
     """The solution of A x = r by sequential regularisation, the products, success."""
     length = jnp.linalg.norm(r)
     eps = REGULARIZATION * jnp.linalg.norm(A(r)) / jnp.maximum(length, _tiny(r))
 
-    def is_solved(rest: Vector) -> Any:
+    def is_solved(rest: Vector) -> Array:
         return jnp.linalg.norm(rest) <= tolerance * length
 
-    def goes_on(state: Any) -> Any:
+    def goes_on(state: tuple[Array, Array, Array]):
         _, rest, k = state
         return ~is_solved(rest) & (k < LIMIT)
 
-    def advance(state: Any) -> Any:
+    def advance(state: tuple[Array, Array, Array]):
         x, rest, k = state
         step, left, products = _conjugate_gradients(
             lambda v: eps * v + A(v), rest, 0.5 * tolerance * length
@@ -222,16 +224,16 @@ _NOT_SOLVED = (
 
 
 def _conjugate_gradients(
-    A: Callable, b: Vector, goal: Any
-) -> tuple[Vector, Vector, Any]:
+    A: Callable[[Vector], Vector], b: Vector, goal: Array
+) -> tuple[Vector, Vector, Int[Array, ""]]:
     """The solution of A x = b to `INNER` or to the goal, b - A x, and the products."""
     enough = jnp.maximum(INNER * jnp.linalg.norm(b), goal)
 
-    def goes_on(state: Any) -> Any:
+    def goes_on(state: tuple[Array, Array, Array, Array, Array]):
         _, _, _, square, k = state
         return (square > enough**2) & (k < LIMIT)
 
-    def advance(state: Any) -> Any:
+    def advance(state: tuple[Array, Array, Array, Array, Array]):
         x, r, p, square, k = state
         Ap = A(p)
         alpha = square / jnp.maximum((p * Ap).sum(), _tiny(p))
@@ -244,26 +246,27 @@ def _conjugate_gradients(
     return x, left, k
 
 
-def cutoff(matrix: Any) -> float:
+def cutoff(matrix: Array) -> float:
     """The share of the largest singular value below which others count as zero."""
     return 10 * max(matrix.shape) * float(jnp.finfo(matrix.dtype).eps)
 
 
-def _inverted(values: Array, share: float) -> Any:
+def _inverted(values: Array, share: float) -> Array:
     """1 / values, but zero for those below a share of the largest."""
     is_large = jnp.abs(values) > share * jnp.abs(values).max(initial=0)
     return jnp.where(is_large, 1 / jnp.where(is_large, values, 1), 0)
 
 
-def _psi(model: Model, factor: Factor, rows: LoopRows) -> Any:
-    return loop_matrix(model, collect(model.topology.lanes, factor.joint), rows)
+def _psi(model: Model, factor: Factor, rows: LoopRows) -> Float[Array, "nc nv"]:
+    at = collect(model.topology.lanes, factor.steps)
+    return loop_matrix(model, at.step, at.r, rows)
 
 
-def _times(A: Any, x: Any) -> Any:
+def _times(A: Array, x: Array) -> Array:
     return jnp.matmul(A, x, precision="highest")
 
 
-def _tiny(x: Any) -> Any:
+def _tiny(x: Array) -> Scalar:
     return jnp.finfo(x.dtype).tiny
 
 

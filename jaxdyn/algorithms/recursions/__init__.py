@@ -2,7 +2,9 @@
 
 from jaxdyn.algorithms.recursions._articulated import articulated as articulated
 from jaxdyn.algorithms.recursions._composite import composite as composite
+from jaxdyn.algorithms.recursions._coriolis import VelocityMatrix as VelocityMatrix
 from jaxdyn.algorithms.recursions._coriolis import coriolis as coriolis
+from jaxdyn.algorithms.recursions._coriolis import velocity_matrix as velocity_matrix
 from jaxdyn.algorithms.recursions._denoc import denoc as denoc
 from jaxdyn.algorithms.recursions._denoc import denoc_forward as denoc_forward
 from jaxdyn.algorithms.recursions._denoc import denoc_inertia as denoc_inertia
@@ -34,7 +36,6 @@ from jaxdyn.algorithms.recursions._newton_euler import newton_euler as newton_eu
 from jaxdyn.algorithms.recursions._newton_euler import (
     transmitted_wrenches as transmitted_wrenches,
 )
-from jaxdyn.algorithms.recursions._newton_euler import world as world
 from jaxdyn.algorithms.recursions._noc import joint_constraints as joint_constraints
 from jaxdyn.algorithms.recursions._noc import natural_complement as natural_complement
 from jaxdyn.algorithms.recursions._noc import noc as noc

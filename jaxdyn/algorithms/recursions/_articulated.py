@@ -1,29 +1,38 @@
 """Forward dynamics by articulated bodies."""
 
-from typing import Any
-
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.recursions._factor import (
+    Eliminated,
     Factor,
     eliminate,
-    factor_of,
     pivot_terms,
 )
 from jaxdyn.algorithms.steps import (
     BaseMotion,
-    Joint,
+    MovingFrame,
+    PlacedStep,
+    StepTerms,
     accelerate,
-    base_state,
+    base_frame,
+    external_wrenches,
     inertias,
-    joint_terms,
     less_external,
     rates,
-    wrenches,
+    step_terms,
 )
 from jaxdyn.model import Model
 from jaxdyn.program import collect, inward, outward, spread
-from jaxdyn.spatial import ArticulatedInertia, RigidInertia, Vec3, dot
+from jaxdyn.spatial import (
+    ArticulatedInertia,
+    Mat3,
+    RigidInertia,
+    Scalar,
+    Twist,
+    Vec3,
+    Wrench,
+    dot,
+)
 
 
 def articulated(
@@ -43,43 +52,45 @@ def articulated(
     terms: c_i in the acceleration of the links and w x (w x h), w x I w in their
     wrenches P_i.
     """
-    t, zero = model.topology, Vec3.zero(q.dtype)
+    t, still = model.topology, Twist.zero(q.dtype)
 
-    def motion(parent: Any, x: Any) -> Any:
+    def motion(
+        parent: tuple[Mat3, Vec3, Vec3], x: tuple[StepTerms, Array, Array | None]
+    ):
         (R0, r0, w0), (terms, pi, external) = parent, x
-        link = terms[0]
-        (R, w, c_v, c_w), a = accelerate((R0, w0, zero, zero), terms)
-        inertia = RigidInertia.of(pi).rotate(R)
-        wrench = less_external(*inertia.wrench(w, zero, zero), external)
-        joint = Joint(R.z, link.turn, link.slide, a, r0 + a)
-        return (R, r0 + a, w), ((joint, inertia), wrench, (c_v, c_w))
+        at, step = accelerate(MovingFrame(R0, w0, still), terms)
+        inertia = RigidInertia.of(pi).rotate(at.R)
+        P = less_external(inertia.wrench(at.w, still), external)
+        placed = PlacedStep(step, r0 + step.a, inertia)
+        return (at.R, placed.r, at.w), (placed, P, at.rate)
 
-    def gather(children: Any, x: Any) -> Any:  # eqs. 46 and 47
-        ((joint, inertia), P, c), stay, tau = x
-        M_hat = inertia.articulated() + children[0]
-        P = P[0] + children[1][0], P[1] + children[1][1]
-        psi, m_hat, M_bar = eliminate(M_hat, joint, stay)
-        u = tau - joint.along(*P)
-        f, n = M_bar.apply(*c)
-        P = P[0] + f + psi[0] * u, P[1] + n + psi[1] * u
-        handed = M_bar.shift(joint.a), joint.to_parent(*P)
-        return handed, ((joint, psi, m_hat), c, u / m_hat)
+    def gather(  # eqs. 46 and 47
+        children: tuple[ArticulatedInertia, Wrench],
+        x: tuple[PlacedStep, Wrench, Twist, Scalar, Scalar],
+    ):
+        at, P, c, stay, tau = x
+        M_hat, P = at.inertia.articulated() + children[0], P + children[1]
+        psi, m_hat, M_bar = eliminate(M_hat, at.step, stay)
+        u = tau - at.step.along(P)
+        P = P + M_bar.apply(c) + psi * u
+        handed = M_bar.shift(at.step.a), at.step.to_parent(P)
+        return handed, (Eliminated(at.step, at.r, psi, m_hat), c, u / m_hat)
 
-    def release(parent: Any, x: Any) -> Any:  # eqs. 48 to 50
-        (joint, psi, _), c, u = x
-        dv, dw = joint.to_child(*parent)
-        dv, dw = dv + c[0], dw + c[1]
-        qdd = u - dot(psi[0], dv) - dot(psi[1], dw)
-        p_v, p_w = joint.column(qdd)
-        return (dv + p_v, dw + p_w), qdd
+    def release(parent: Twist, x: tuple[Eliminated, Twist, Scalar]):  # eqs. 48 to 50
+        at, c, u = x
+        a = at.step.to_child(parent) + c
+        qdd = u - dot(a, at.psi)
+        return a + at.step.column(qdd), qdd
 
-    R, _, w, dv, dw = base_state(q.dtype, base)
-    terms = joint_terms(model, q, qd, None), inertias(model), wrenches(model, f_ext)
-    moved = outward(t.lanes, motion, (R, zero, w), spread(t.lanes, terms))
-    forces = spread(t.lanes, rates(t, tau))
-    rows = tuple(zip(moved, pivot_terms(model), forces, strict=True))
-    tip = ArticulatedInertia.zero(q.dtype), (zero, zero)
+    root = base_frame(model, q.dtype, base)
+    external = external_wrenches(model, f_ext)
+    terms = step_terms(model, q, qd, None), inertias(model), external
+    start = root.R, Vec3.zero(q.dtype), root.w
+    moved = outward(t.lanes, motion, start, spread(t.lanes, terms))
+    forces = zip(pivot_terms(model), spread(t.lanes, rates(t, tau)), strict=True)
+    rows = tuple((*x, *y) for x, y in zip(moved, forces, strict=True))
+    tip = ArticulatedInertia.zero(q.dtype), Wrench.zero(q.dtype)
     _, kept = inward(t.lanes, gather, tip, rows)
-    qdd = outward(t.lanes, release, (dv - Vec3.of(model.gravity), dw), kept)
-    factor = factor_of(t, tuple(level[0] for level in kept))
+    qdd = outward(t.lanes, release, root.rate, kept)
+    factor = Factor(tuple(level[0] for level in kept), t)
     return collect(t.lanes, qdd, t.dof_steps), factor

@@ -1,10 +1,8 @@
 """The inertia matrix by composite bodies."""
 
-from typing import Any
-
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms.steps import joints, mirrored, pairs
+from jaxdyn.algorithms.steps import PlacedStep, mirrored, pairs, world_steps
 from jaxdyn.model import Model
 from jaxdyn.program import collect, inward
 from jaxdyn.spatial import RigidInertia
@@ -21,14 +19,11 @@ def composite(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nv nv"]:
     method of [Walker].
     """
 
-    def compose(children: RigidInertia, x: Any) -> Any:
-        joint, inertia = x
-        M = inertia + children
-        p = joint.column(1)
-        return M.shift(joint.a), (p, joint.r, M.apply(*p))
+    def compose(children: RigidInertia, x: PlacedStep):
+        M, p = x.inertia + children, x.step.column(1)
+        return M.shift(x.step.a), (p, x.r, M.apply(p))
 
     t = model.topology
     tip = RigidInertia.zero(q.dtype)
-    _, kept = inward(t.lanes, compose, tip, joints(model, q))
-    column, r, (f, n) = collect(t.lanes, kept, t.dof_steps)
-    return mirrored(t, pairs(t, column, r, f, n))
+    _, kept = inward(t.lanes, compose, tip, world_steps(model, q))
+    return mirrored(t, pairs(t, *collect(t.lanes, kept, t.dof_steps)))

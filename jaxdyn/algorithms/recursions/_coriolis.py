@@ -1,13 +1,14 @@
 """The matrix of Coriolis and centrifugal forces."""
 
-from typing import Any
+from dataclasses import dataclass
 
 import jax
+import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.recursions._joint_forces import gyroscopic_forces
 from jaxdyn.algorithms.steps import (
-    Joint,
+    WorldStep,
     filled,
     inertias,
     motions,
@@ -19,12 +20,55 @@ from jaxdyn.program import collect, from_parents, inward, spread, take
 from jaxdyn.spatial import (
     Mat3,
     RigidInertia,
+    Twist,
     Vec3,
+    Wrench,
     cross,
     cross_columns,
     dot,
     skew,
 )
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class VelocityMatrix:
+    """The matrix B = [0, -skew(u); 0, Y] of a body, or of a composite body."""
+
+    u: Vec3
+    Y: Mat3
+
+    @staticmethod
+    def zero(dtype: jnp.dtype) -> "VelocityMatrix":
+        """The zero matrix, of scalars with the given dtype."""
+        o = Vec3.zero(dtype)
+        return VelocityMatrix(o, Mat3(o, o, o))
+
+    def __add__(self, other: "VelocityMatrix") -> "VelocityMatrix":
+        return VelocityMatrix(self.u + other.u, self.Y + other.Y)
+
+    def apply(self, p: Twist) -> Wrench:
+        """The product B p."""
+        return Wrench(cross(p.w, self.u), self.Y @ p.w)
+
+    def transposed(self, p: Twist) -> Vec3:
+        """The moment of Bᵀ p, whose force is zero."""
+        return cross(self.u, p.v) + self.Y.T @ p.w
+
+    def carried(self, M: RigidInertia, v: Vec3) -> "VelocityMatrix":
+        """The same for a body of inertia M whose origin moves with v besides."""
+        Y = self.Y - cross_columns(M.h, skew(v))
+        return VelocityMatrix(self.u + v * M.m, Y)
+
+    def shift(self, a: Vec3) -> "VelocityMatrix":
+        """The same matrix about a new origin, from which the old one is at `a`."""
+        return VelocityMatrix(self.u, self.Y - cross_columns(a, skew(self.u)))
+
+
+def velocity_matrix(M: RigidInertia, w: Vec3) -> VelocityMatrix:
+    """B of a body that turns with w about its origin, as in `coriolis`."""
+    half = cross_columns(w, M.I.mat()) * 0.5
+    return VelocityMatrix(cross(w, M.h), half + half.T - skew(M.I @ w * 0.5))
 
 
 def coriolis(
@@ -41,48 +85,38 @@ def coriolis(
     inward walk, then all pairs of joints, O(n²), as in `composite`. Where q are
     coordinates the entries are the Christoffel symbols of M.
     """
-    t, zero = model.topology, Vec3.zero(q.dtype)
+    t = model.topology
 
-    def compose(children: Any, x: Any) -> Any:
-        joint, M, w, da = x
-        M_c, u_c, Y_c = children
-        half = cross_columns(w, M.I.mat()) * 0.5
-        Y = half + half.T - skew(M.I @ w * 0.5) + Y_c
-        M, u = M + M_c, cross(w, M.h) + u_c
-        return _to_parent(M, u, Y, joint.a, da), (M, u, Y)
+    def compose(
+        children: tuple[RigidInertia, VelocityMatrix],
+        x: tuple[RigidInertia, Vec3, Vec3, Vec3],
+    ):
+        (M_c, B_c), (M, w, a, da) = children, x
+        B, M = velocity_matrix(M, w) + B_c, M + M_c
+        return (M.shift(a), B.carried(M, da).shift(a)), (M, B)
 
-    at = motions(model, q, qd)
-    v, w = take((at.v, at.w), t.step_carriers)
-    a, da = (x - from_parents(t.steps.parent, x, zero) for x in (at.p, v))
-    joint = Joint(at.R.z, *screw(model), a, at.p)
+    at, o = motions(model, q, qd), Vec3.zero(q.dtype)
+    twist = take(at.twist, t.step_carriers)
+    a, da = (x - from_parents(t.steps.parent, x, o) for x in (at.p, twist.v))
     M = RigidInertia.of(inertias(model)).rotate(at.R)
-    tip = RigidInertia.zero(q.dtype), zero, Mat3(zero, zero, zero)
-    _, kept = inward(t.lanes, compose, tip, spread(t.lanes, (joint, M, w, da)))
-    composites = collect(t.lanes, kept, t.dof_steps)
-    columns = take((joint, v, w), t.dof_steps)
-    C = _entries(t, composites, *columns)
+    tip = RigidInertia.zero(q.dtype), VelocityMatrix.zero(q.dtype)
+    _, kept = inward(t.lanes, compose, tip, spread(t.lanes, (M, twist.w, a, da)))
+    step = WorldStep(at.R.z, *screw(model), a)
+    M, B = collect(t.lanes, kept, t.dof_steps)
+    C = _entries(t, M, B, *take((step.column(1), at.p, twist), t.dof_steps))
     if not t.quaternion_bodies.size:
         return C
     momentum = model.armature * qd
     return C + jax.jacfwd(lambda x: gyroscopic_forces(model, momentum, x))(qd)
 
 
-def _to_parent(M: RigidInertia, u: Vec3, Y: Mat3, a: Vec3, da: Vec3) -> Any:
-    """The same composite body about the parent's origin, which moves with -da."""
-    u_moved = u + da * M.m
-    Y = Y - cross_columns(M.h, skew(da)) - cross_columns(a, skew(u_moved))
-    return M.shift(a), u_moved, Y
-
-
-def _entries(t: Topology, composites: Any, joint: Joint, v: Vec3, w: Vec3) -> Any:
+def _entries(
+    t: Topology, M: RigidInertia, B: VelocityMatrix, p: Twist, r: Vec3, twist: Twist
+) -> Float[Array, "nv nv"]:
     """All entries: C_ij with i on the path to j, and C_ji."""
-    M, u, Y = composites
-    p_v, p_w = joint.column(1)
-    f, n = M.apply(cross(w, p_v), cross(w, p_w))
-    upper = pairs(t, (p_v, p_w), joint.r, f - cross(u, p_w), n + Y @ p_w)
-    f, n = M.apply(p_v, p_w)
-    dp = cross(w, p_v), cross(w, p_w)
-    turned, v_i = take((p_w, v), t.pairs[0])
-    k_j, f_j, v_j = take((cross(u, p_v) + Y.T @ p_w, f, v), t.pairs[1])
-    lower = pairs(t, dp, joint.r, f, n) + dot(turned, k_j + cross(v_j - v_i, f_j))
+    dp, Mp = Twist(cross(twist.w, p.v), cross(twist.w, p.w)), M.apply(p)
+    upper = pairs(t, p, r, M.apply(dp) + B.apply(p))
+    turned, v_i = take((p.w, twist.v), t.pairs[0])
+    k_j, f_j, v_j = take((B.transposed(p), Mp.f, twist.v), t.pairs[1])
+    lower = pairs(t, dp, r, Mp) + dot(turned, k_j + cross(v_j - v_i, f_j))
     return filled(t, upper, lower)

@@ -1,34 +1,43 @@
 """Dynamics by the decoupled natural orthogonal complement (DeNOC) matrices."""
 
-from typing import Any
-
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.recursions._factor import (
+    Eliminated,
     Factor,
     eliminate,
-    factor_of,
     pivot_terms,
 )
 from jaxdyn.algorithms.recursions._noc import layout, natural, propagation
 from jaxdyn.algorithms.steps import (
     BaseMotion,
-    Joint,
-    base_state,
+    MovingFrame,
+    PlacedStep,
+    StepTerms,
+    WorldStep,
+    base_frame,
+    external_wrenches,
     inertias,
-    joint_terms,
-    joints,
     less_external,
     mirrored,
     move,
     rates,
-    wrenches,
+    step_terms,
+    world_steps,
 )
 from jaxdyn.model import Model, arguments
 from jaxdyn.program import Laned, collect, compiled, inward, outward, spread, take
-from jaxdyn.spatial import ArticulatedInertia, RigidInertia, Vec3, cross
+from jaxdyn.spatial import (
+    ArticulatedInertia,
+    RigidInertia,
+    Scalar,
+    Twist,
+    Vec3,
+    Wrench,
+    cross,
+)
 
 
 def denoc(
@@ -47,15 +56,15 @@ def denoc(
     inward; O(n). The modules run as lanes. Gravity is subtracted from the acceleration
     of the base.
     """
-    t, o = model.topology, Vec3.zero(q.dtype)
+    t = model.topology
 
-    def collect_wrench(children: Any, x: Any) -> Any:
-        joint, _, w = x
-        w = w[0] + children[0], w[1] + children[1]  # w~ = w + A^T w~ of the children
-        return joint.to_parent(*w), joint.along(*w)
+    def collect_wrench(children: Wrench, x: tuple[PlacedStep, Wrench]):
+        at, w = x
+        w = w + children  # w~ = w + A^T w~ of the children
+        return at.step.to_parent(w), at.step.along(w)
 
     loads = _forward(model, q, qd, qdd, f_ext, base)
-    _, tau = inward(t.lanes, collect_wrench, (o, o), loads)
+    _, tau = inward(t.lanes, collect_wrench, Wrench.zero(q.dtype), loads)
     return collect(t.lanes, tau, t.dof_steps)
 
 
@@ -79,26 +88,27 @@ def denoc_forward(
     one vector. That saves a walk, and more than two digits on a chain of 1000 links,
     where the two cancel.
     """
-    t, o = model.topology, Vec3.zero(q.dtype)
+    t = model.topology
 
-    def inwards(children: Any, x: Any) -> Any:
-        (joint, inertia, w), stay, tau = x
-        M_hat = inertia.articulated() + children[0]
-        psi, m_hat, M_bar = eliminate(M_hat, joint, stay)
-        f, n = w[0] + children[1][0], w[1] + children[1][1]
-        phi_hat = tau - joint.along(f, n)
-        eta = f + psi[0] * phi_hat, n + psi[1] * phi_hat
-        handed = M_bar.shift(joint.a), joint.to_parent(*eta)
-        return handed, ((joint, psi, m_hat), phi_hat / m_hat)
+    def inwards(
+        children: tuple[ArticulatedInertia, Wrench],
+        x: tuple[PlacedStep, Wrench, Scalar, Scalar],
+    ):
+        at, w, stay, tau = x
+        M_hat, w = at.inertia.articulated() + children[0], w + children[1]
+        psi, m_hat, M_bar = eliminate(M_hat, at.step, stay)
+        phi_hat = tau - at.step.along(w)
+        eta = w + psi * phi_hat
+        handed = M_bar.shift(at.step.a), at.step.to_parent(eta)
+        return handed, (Eliminated(at.step, at.r, psi, m_hat), phi_hat / m_hat)
 
     loads = _forward(model, q, qd, None, f_ext, base)
-    forces = spread(t.lanes, rates(t, tau))
-    rows = tuple(zip(loads, pivot_terms(model), forces, strict=True))
-    tip = ArticulatedInertia.zero(q.dtype), (o, o)
+    forces = zip(pivot_terms(model), spread(t.lanes, rates(t, tau)), strict=True)
+    rows = tuple((*x, *y) for x, y in zip(loads, forces, strict=True))
+    tip = ArticulatedInertia.zero(q.dtype), Wrench.zero(q.dtype)
     _, kept = inward(t.lanes, inwards, tip, rows)
-    factored, phi_tilde = zip(*kept, strict=True)
-    factor = factor_of(t, factored)
-    return factor.substitute(phi_tilde), factor
+    factor = Factor(tuple(level[0] for level in kept), t)
+    return factor.substitute(tuple(level[1] for level in kept)), factor
 
 
 def denoc_inertia(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nv nv"]:
@@ -112,19 +122,17 @@ def denoc_inertia(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nv nv"]
     """
     t = model.topology
 
-    def compose(children: RigidInertia, x: tuple[Joint, RigidInertia]) -> Any:
-        joint, M = x
-        return (M + children).shift(joint.a), M + children
+    def compose(children: RigidInertia, x: PlacedStep):
+        M = x.inertia + children
+        return M.shift(x.step.a), M
 
     tip = RigidInertia.zero(q.dtype)
-    _, kept = inward(t.lanes, compose, tip, joints(model, q))
+    _, kept = inward(t.lanes, compose, tip, world_steps(model, q))
     body = t.steps.body[t.dof_steps]
     at = layout(model, q)
     N = take(natural(model, at, at.origin), body)  # [j, :, i]: A_ji p_i
     M = collect(t.lanes, kept, t.steps.last[body])
-    p = jnp.diagonal(N, axis1=0, axis2=2).T
-    psi = M.apply(Vec3.of(p[:, :3]), Vec3.of(p[:, 3:]))
-    psi = jnp.concatenate([psi[0].array(), psi[1].array()], axis=-1)
+    psi = M.apply(Twist.of(jnp.diagonal(N, axis1=0, axis2=2).T)).array()
     i, j = t.pairs
     entries = (N * psi[:, :, None]).sum(axis=1).ravel()
     return mirrored(t, take(entries, j * t.nv + i))
@@ -151,35 +159,42 @@ def denoc_matrices(
 
 
 def _forward(
-    model: Model, q: Any, qd: Any, qdd: Any, f_ext: Any, base: BaseMotion | None
-) -> Laned:
-    """[Shah] Table 1, step 1: joint, inertia and wrench w of each link, laned."""
+    model: Model,
+    q: Float[Array, " nq"],
+    qd: Float[Array, " nv"],
+    qdd: Float[Array, " nv"] | None,
+    f_ext: Float[Array, "n 6"] | None,
+    base: BaseMotion | None,
+) -> Laned[tuple[PlacedStep, Wrench]]:
+    """[Shah] Table 1, step 1: each step with its inertia and its wrench w, laned."""
     lanes = model.topology.lanes
 
-    def twist_rate(parent: Any, joint: Joint, qd: Any, qdd: Any) -> Any:
-        w0, dt0 = parent
-        p_v, p_w = joint.column(qd)
-        dv, dw = joint.to_child(*dt0)  # A dt0
+    def twist_rate(parent: MovingFrame, step: WorldStep, x: StepTerms):
+        w0, p = parent.w, step.column(x.qd)
+        dt = step.to_child(parent.rate)  # A dt0
         # (dA/dt) t0, in which the offset changes by w0 x a + p_v, and Omega p qd
-        dv = dv + cross(w0, cross(w0, joint.a) + p_v + p_v)
-        dw = dw + cross(w0, p_w)
-        if qdd is not None:  # p qdd
-            dv, dw = dv + joint.column(qdd)[0], dw + joint.column(qdd)[1]
-        return w0 + p_w, (dv, dw)
+        turning = cross(w0, cross(w0, step.a) + p.v + p.v)
+        dt = dt + Twist(turning, cross(w0, p.w))
+        if x.qdd is not None:
+            dt = dt + step.column(x.qdd)  # p qdd
+        return w0 + p.w, dt
 
-    def outwards(parent: Any, x: Any) -> Any:
-        (R0, r0, w0, dt0), ((link, qd, qdd, bias), pi, external) = parent, x
-        R, a, e = move(R0, link)
-        joint = Joint(e, link.turn, link.slide, a, r0 + a)
-        w, (dv, dw) = twist_rate((w0, dt0), joint, qd, qdd)
-        if bias is not None:
-            dv, dw = dv + R @ bias[1], dw + R @ bias[0]
+    def outwards(
+        parent: tuple[MovingFrame, Vec3], x: tuple[StepTerms, Array, Array | None]
+    ):
+        (before, r0), (terms, pi, external) = parent, x
+        R, step = move(before.R, terms.local)
+        w, dt = twist_rate(before, step, terms)
+        if terms.bias is not None:
+            dt = dt + terms.bias.rotate(R)
         M = RigidInertia.of(pi).rotate(R)
-        f, n = M.wrench(w, dv, dw)  # w = M dt + Omega M E t - w_E
-        wrench = less_external(f, n, external)
-        return (R, joint.r, w, (dv, dw)), (joint, M, wrench)
+        wrench = less_external(
+            M.wrench(w, dt), external
+        )  # w = M dt + Omega M E t - w_E
+        placed = PlacedStep(step, r0 + step.a, M)
+        return (MovingFrame(R, w, dt), placed.r), (placed, wrench)
 
-    terms = joint_terms(model, q, qd, qdd), inertias(model), wrenches(model, f_ext)
-    R, _, w, dv, dw = base_state(q.dtype, base)
-    root = R, Vec3.zero(q.dtype), w, (dv - Vec3.of(model.gravity), dw)
-    return outward(lanes, outwards, root, spread(lanes, terms))
+    external = external_wrenches(model, f_ext)
+    terms = spread(lanes, (step_terms(model, q, qd, qdd), inertias(model), external))
+    root = base_frame(model, q.dtype, base), Vec3.zero(q.dtype)
+    return outward(lanes, outwards, root, terms)

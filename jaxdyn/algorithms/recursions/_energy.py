@@ -60,7 +60,7 @@ def kinetic_energy(
     """
     model, q, qd, base = arguments(model, q=q, qd=qd, base=base)
     at = body_motions(model, q, qd, base=base)
-    v = at.v + cross(at.w, at.R @ Vec3.of(model.com))
+    v = at.twist.shift(at.R @ Vec3.of(model.com)).v
     I = similarity(at.R, Sym3.of(model.inertia))
     bodies = model.mass * dot(v, v) + dot(at.w, I @ at.w)
     return 0.5 * (bodies.sum() + (model.armature * qd**2).sum())
@@ -112,7 +112,7 @@ def gibbs_function(
     model, q, qd, qdd, base = arguments(model, **given)
     at = body_motions(model, q, qd, qdd, base)
     r = at.R @ Vec3.of(model.com)
-    ddr = at.dv + cross(at.dw, r) + cross(at.w, cross(at.w, r))
+    ddr = at.rate.shift(r).v + cross(at.w, cross(at.w, r))
     I = similarity(at.R, Sym3.of(model.inertia))
     return gibbs_terms(model.mass, I, ddr, at.w, at.dw).sum()
 
@@ -130,9 +130,7 @@ def power(
     model, q, qd, tau, f_ext = arguments(model, q=q, qd=qd, tau=tau, f_ext=f_ext)
     external = jnp.zeros((), q.dtype)
     if f_ext is not None:
-        at = body_motions(model, q, qd)
-        twists = jnp.concatenate([at.v.array(), at.w.array()], axis=-1)
-        external = (f_ext * twists).sum()
+        external = (f_ext * body_motions(model, q, qd).twist.array()).sum()
     lost = (dissipative_forces(model, qd) * qd).sum()
     if model.forces:
         lost = lost + element_losses(model, q, qd)
@@ -151,7 +149,7 @@ def momentum(
     model, q, qd, base = arguments(model, q=q, qd=qd, base=base)
     at = body_motions(model, q, qd, base=base)
     c = at.R @ Vec3.of(model.com)
-    linear = (at.v + cross(at.w, c)) * model.mass
+    linear = at.twist.shift(c).v * model.mass
     I = similarity(at.R, Sym3.of(model.inertia))
     spin = I @ at.w + cross(_from_center(model, at.p + c), linear)
     return Momentum(linear.array().sum(axis=0), spin.array().sum(axis=0))

@@ -1,6 +1,7 @@
 """The factor M = U D Uᵀ of the inertia matrix, by reverse Gaussian elimination."""
 
-from typing import Any, ClassVar
+from dataclasses import dataclass
+from typing import ClassVar
 
 import equinox as eqx
 import jax
@@ -10,7 +11,14 @@ from jax import lax
 from jaxtyping import Array, Bool, Float, Num
 
 from jaxdyn.algorithms.recursions._newton_euler import newton_euler
-from jaxdyn.algorithms.steps import Joint, filled, joints, pairs, rates
+from jaxdyn.algorithms.steps import (
+    PlacedStep,
+    WorldStep,
+    filled,
+    pairs,
+    rates,
+    world_steps,
+)
 from jaxdyn.model import Model, Topology
 from jaxdyn.program import (
     Laned,
@@ -21,9 +29,26 @@ from jaxdyn.program import (
     outward,
     spread,
 )
-from jaxdyn.spatial import ArticulatedInertia, Scalar, Sym3, Vec3, dot
+from jaxdyn.spatial import ArticulatedInertia, Scalar, Sym3, Twist, Vec3, Wrench, dot
 
 DENSE = 64  # joints up to which many columns are solved with U as a matrix
+
+
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class Eliminated:
+    """What the elimination of one step leaves.
+
+    Attributes:
+        step: the step in world axes; r: its place.
+        psi: the vector psi_i of [Mohan] eq. 33.
+        m_hat: the pivot.
+    """
+
+    step: WorldStep
+    r: Vec3
+    psi: Wrench
+    m_hat: Scalar
 
 
 class Factor(eqx.Module):
@@ -32,14 +57,10 @@ class Factor(eqx.Module):
     Factored once in O(n); each right-hand side then costs O(n).
 
     Attributes:
-        joint: the joints in world axes, laned.
-        psi: the vectors psi_i of [Mohan] eq. 33, force and moment, laned.
-        m_hat: the pivots, laned.
+        steps: all steps, eliminated, laned.
     """
 
-    joint: Laned
-    psi: Laned
-    m_hat: Laned
+    steps: Laned[Eliminated]
     topology: Topology = eqx.field(static=True)
 
     inverse_dynamics: ClassVar = staticmethod(newton_euler)
@@ -54,7 +75,7 @@ class Factor(eqx.Module):
             )
         if jnp.issubdtype(b.dtype, jnp.complexfloating):
             raise ValueError("b is complex, expected real numbers.")
-        own = self.m_hat[0].dtype
+        own = self.steps[0].m_hat.dtype
         is_float = jnp.issubdtype(b.dtype, jnp.floating)
         dtype = np.result_type(own, b.dtype) if is_float else own
         cast, b = jax.tree.map(lambda x: x.astype(dtype), (self, b))
@@ -68,8 +89,8 @@ class Factor(eqx.Module):
         r"""The product $U^{-T} D^{-1/2} y$: of y = `half` of b it is M⁻¹ b."""
         lanes = self.topology.lanes
         rows = spread(lanes, rates(self.topology, y))
-        pairs = zip(rows, self.m_hat, strict=True)
-        return self.substitute(tuple(y / jnp.sqrt(m_hat) for y, m_hat in pairs))
+        pairs = zip(rows, self.steps, strict=True)
+        return self.substitute(tuple(y / jnp.sqrt(x.m_hat) for y, x in pairs))
 
     @compiled()
     def _solve(self, b: Float[Array, " nv"]) -> Float[Array, " nv"]:
@@ -82,23 +103,23 @@ class Factor(eqx.Module):
     @compiled()
     def _half(self, b: Float[Array, " nv"]) -> Float[Array, " nv"]:
         t = self.topology
-        pairs = zip(self._eliminated(b), self.m_hat, strict=True)
-        rows = tuple(phi_tilde * jnp.sqrt(m_hat) for phi_tilde, m_hat in pairs)
+        pairs = zip(self._eliminated(b), self.steps, strict=True)
+        rows = tuple(phi_tilde * jnp.sqrt(x.m_hat) for phi_tilde, x in pairs)
         return collect(t.lanes, rows, t.dof_steps)
 
-    def _eliminated(self, b: Float[Array, " nv"]) -> Laned:
+    def _eliminated(self, b: Float[Array, " nv"]) -> Laned[Array]:
         """The vector phi_tilde of [Shah] Table 3, step 1, laned."""
-        lanes, zero = self.topology.lanes, Vec3.zero(b.dtype)
+        lanes = self.topology.lanes
 
-        def eliminate(eta: Any, x: Any) -> Any:
-            joint, (psi_f, psi_n), m_hat, phi = x
-            phi_hat = phi - joint.along(*eta)
-            eta = (eta[0] + psi_f * phi_hat, eta[1] + psi_n * phi_hat)
-            return joint.to_parent(*eta), phi_hat / m_hat
+        def eliminate(eta: Wrench, x: tuple[Eliminated, Scalar]):
+            at, phi = x
+            phi_hat = phi - at.step.along(eta)
+            eta = eta + at.psi * phi_hat
+            return at.step.to_parent(eta), phi_hat / at.m_hat
 
         phi = spread(lanes, rates(self.topology, b))
-        rows = tuple(zip(self.joint, self.psi, self.m_hat, phi, strict=True))
-        return inward(lanes, eliminate, (zero, zero), rows)[1]
+        rows = tuple(zip(self.steps, phi, strict=True))
+        return inward(lanes, eliminate, Wrench.zero(b.dtype), rows)[1]
 
     @compiled()
     def _solve_columns(
@@ -124,35 +145,33 @@ class Factor(eqx.Module):
         above = self.U - jnp.eye(self.topology.nv, dtype=b.dtype)
         return _removed(above.T, b, reverse=True) / jnp.sqrt(self.D)[:, None]
 
-    def substitute(self, phi_tilde: Laned) -> Float[Array, " nv"]:
+    def substitute(self, phi_tilde: Laned[Array]) -> Float[Array, " nv"]:
         r"""The solution x of $U^T x = \tilde\varphi$: [Shah] Table 3, step 2."""
 
-        def outwards(mu: Any, x: Any) -> Any:
-            joint, (psi_f, psi_n), phi_tilde = x
-            v, w = joint.to_child(*mu)
-            qdd = phi_tilde - dot(psi_f, v) - dot(psi_n, w)
-            p_v, p_w = joint.column(qdd)
-            return (v + p_v, w + p_w), qdd
+        def outwards(mu: Twist, x: tuple[Eliminated, Scalar]):
+            at, phi_tilde = x
+            mu = at.step.to_child(mu)
+            qdd = phi_tilde - dot(mu, at.psi)
+            return mu + at.step.column(qdd), qdd
 
-        t, zero = self.topology, Vec3.zero(phi_tilde[0].dtype)
-        rows = tuple(zip(self.joint, self.psi, phi_tilde, strict=True))
-        return collect(
-            t.lanes, outward(t.lanes, outwards, (zero, zero), rows), t.dof_steps
-        )
+        t, still = self.topology, Twist.zero(phi_tilde[0].dtype)
+        rows = tuple(zip(self.steps, phi_tilde, strict=True))
+        return collect(t.lanes, outward(t.lanes, outwards, still, rows), t.dof_steps)
 
     @property
     def U(self) -> Float[Array, "nv nv"]:
         """The unit upper triangular factor, [Shah] eq. 18 for single joints."""
         t = self.topology
-        joint, (f, n) = self._dense((self.joint, self.psi))
-        above = filled(t, pairs(t, joint.column(1), joint.r, f, n))
-        one = jnp.eye(t.nv, dtype=f.x.dtype)
+        at = collect(t.lanes, self.steps, t.dof_steps)
+        above = filled(t, pairs(t, at.step.column(1), at.r, at.psi))
+        one = jnp.eye(t.nv, dtype=above.dtype)
         return above * (1 - one) + one
 
     @property
     def D(self) -> Float[Array, " nv"]:
         """The pivots m_hat; those of a real robot are positive."""
-        return self._dense((self.m_hat,))[0]
+        pivots = tuple(x.m_hat for x in self.steps)
+        return collect(self.topology.lanes, pivots, self.topology.dof_steps)
 
     @property
     def is_positive(self) -> Bool[Array, ""]:
@@ -172,15 +191,11 @@ class Factor(eqx.Module):
         """The logarithm of the determinant of the inertia matrix."""
         return jnp.log(self.D).sum()
 
-    def _dense(self, fields: Any) -> Any:
-        rows = tuple(zip(*fields, strict=True))
-        return collect(self.topology.lanes, rows, self.topology.dof_steps)
 
-
-def _removed(rows: Any, b: Any, reverse: bool = False) -> Any:
+def _removed(rows: Array, b: Array, reverse: bool = False) -> Array:
     """b less each of its rows times a row of factors, one after the other."""
 
-    def remove(x: Any, row: Any) -> Any:
+    def remove(x: Array, row: tuple[Array, Array]):
         factors, k = row
         return x - factors[:, None] * lax.dynamic_index_in_dim(x, k), None
 
@@ -198,15 +213,15 @@ def denoc_factor(model: Model, q: Float[Array, " nq"]) -> Factor:
     """
     lanes = model.topology.lanes
 
-    def inwards(children: ArticulatedInertia, x: Any) -> Any:
-        (joint, inertia), stay = x
-        M_hat = inertia.articulated() + children
-        psi, m_hat, M_bar = eliminate(M_hat, joint, stay)
-        return M_bar.shift(joint.a), (joint, psi, m_hat)
+    def inwards(children: ArticulatedInertia, x: tuple[PlacedStep, Scalar]):
+        at, stay = x
+        M_hat = at.inertia.articulated() + children
+        psi, m_hat, M_bar = eliminate(M_hat, at.step, stay)
+        return M_bar.shift(at.step.a), Eliminated(at.step, at.r, psi, m_hat)
 
-    rows = tuple(zip(joints(model, q), pivot_terms(model), strict=True))
+    rows = tuple(zip(world_steps(model, q), pivot_terms(model), strict=True))
     _, kept = inward(lanes, inwards, ArticulatedInertia.zero(q.dtype), rows)
-    return factor_of(model.topology, kept)
+    return Factor(kept, model.topology)
 
 
 def pivot_shares(model: Model, q: Float[Array, " nq"]) -> Float[Array, " nv"]:
@@ -236,21 +251,23 @@ def _pivots(model: Model, q: Float[Array, " nq"]) -> tuple[Array, Array, Array]:
     """
     t = model.topology
 
-    def inwards(children: Any, x: Any) -> Any:
-        (joint, inertia), stay = x
-        M_hat = inertia.articulated() + children[0]
-        psi, m_hat, M_bar = eliminate(M_hat, joint, stay)
-        size = _size(M_hat)
+    def inwards(
+        children: tuple[ArticulatedInertia, ArticulatedInertia],
+        x: tuple[PlacedStep, Scalar],
+    ):
+        (at, stay), step = x, x[0].step
+        M_hat = at.inertia.articulated() + children[0]
+        psi, m_hat, M_bar = eliminate(M_hat, step, stay)
+        size, p = _size(M_hat), step.column(1)
         S = children[1] + size
-        y, p = S.apply(*joint.column(1)), joint.column(1)
-        own, whole = joint.along(*size.apply(*p)), joint.along(*y)
-        # Pᵀ S P with P = 1 - p psiᵀ
-        u = y[0] - psi[0] * (0.5 * whole), y[1] - psi[1] * (0.5 * whole)
-        S = S.minus_dyad(*u, *psi).minus_dyad(*psi, *u)
-        handed = M_bar.shift(joint.a), S.shift(joint.a)
+        y = S.apply(p)
+        own, whole = step.along(size.apply(p)), step.along(y)
+        u = y - psi * (0.5 * whole)
+        S = S.minus_dyad(u, psi).minus_dyad(psi, u)  # Pᵀ S P with P = 1 - p psiᵀ
+        handed = M_bar.shift(step.a), S.shift(step.a)
         return handed, (m_hat, own + stay, whole + stay)
 
-    rows = tuple(zip(joints(model, q), pivot_terms(model), strict=True))
+    rows = tuple(zip(world_steps(model, q), pivot_terms(model), strict=True))
     none = ArticulatedInertia.zero(q.dtype)
     _, kept = inward(t.lanes, inwards, (none, none), rows)
     return collect(t.lanes, kept, t.dof_steps)
@@ -263,25 +280,19 @@ def _size(M: ArticulatedInertia) -> ArticulatedInertia:
 
 
 def eliminate(
-    M_hat: ArticulatedInertia, joint: Joint, stay: Scalar
-) -> tuple[tuple[Vec3, Vec3], Scalar, ArticulatedInertia]:
-    """psi, m_hat and M_bar of one joint: its motion is eliminated."""
-    psi_hat = M_hat.apply(*joint.column(1))
-    m_hat = joint.along(*psi_hat) + stay
+    M_hat: ArticulatedInertia, step: WorldStep, stay: Scalar
+) -> tuple[Wrench, Scalar, ArticulatedInertia]:
+    """psi, m_hat and M_bar of one step: its motion is eliminated."""
+    psi_hat = M_hat.apply(step.column(1))
+    m_hat = step.along(psi_hat) + stay
     # divisions, not a product with 1 / m_hat: where psi is 1 it must be 1 exactly
-    psi = psi_hat[0] / m_hat, psi_hat[1] / m_hat
-    return psi, m_hat, M_hat.minus_dyad(*psi_hat, *psi)
+    psi = psi_hat / m_hat
+    return psi, m_hat, M_hat.minus_dyad(psi_hat, psi)
 
 
-def pivot_terms(model: Model, lanes: Lanes | None = None) -> Laned:
+def pivot_terms(model: Model, lanes: Lanes | None = None) -> Laned[Array]:
     """What is added to each pivot: the armature; 1 for steps that cannot move."""
     t = model.topology
     lanes = t.lanes if lanes is None else lanes
     terms = rates(t, model.armature), rates(t, jnp.ones(t.nv, model.dtype))
     return tuple(armature + (1 - moves) for armature, moves in spread(lanes, terms))
-
-
-def factor_of(topology: Topology, kept: Laned) -> Factor:
-    """The factor from what the elimination kept: joint, psi and m_hat of each step."""
-    joint, psi, m_hat = (tuple(level) for level in zip(*kept, strict=True))
-    return Factor(joint, psi, m_hat, topology)

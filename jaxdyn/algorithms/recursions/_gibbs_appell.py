@@ -1,32 +1,35 @@
 """Dynamics by the equations of Gibbs and Appell."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.steps import (
     BaseMotion,
-    Joint,
+    MovingFrame,
+    PlacedStep,
+    StepTerms,
+    WorldStep,
     at_last_steps,
-    base_state,
-    joint_terms,
-    joints,
+    base_frame,
+    external_wrenches,
     less_external,
     mirrored,
     move,
     pairs,
     step_frames,
-    wrenches,
+    step_terms,
+    world_steps,
 )
 from jaxdyn.model import Model
 from jaxdyn.program import collect, inward, outward, spread, take
 from jaxdyn.spatial import (
     Mat3,
-    RigidInertia,
+    Scalar,
     Sym3,
+    Twist,
     Vec3,
+    Wrench,
     cross,
     cross_columns,
     dot,
@@ -55,42 +58,44 @@ def gibbs_appell(
     acceleration tensor Omega; all vectors in world axes, every joint type. Gravity is
     an upward acceleration of the base.
     """
-    t, o = model.topology, Vec3.zero(q.dtype)
+    t = model.topology
 
-    def motion(parent: Any, x: Any) -> Any:  # step 1
-        (R0, w0, dw0, Omega0, ds0), (link, qd, qdd, bias) = parent, x
-        R, s, z = move(R0, link)
-        turned, slid = z * (link.turn * qd), z * (link.slide * qd)
-        dw = dw0 + cross(w0, turned)
-        ds = ds0 + Omega0 @ s + cross(w0, slid + slid)
-        if qdd is not None:
-            dw, ds = dw + z * (link.turn * qdd), ds + z * (link.slide * qdd)
-        if bias is not None:
-            dw, ds = dw + R @ bias[0], ds + R @ bias[1]
-        w = w0 + turned
-        return (R, w, dw, angular_acceleration(w, dw), ds), s
+    def motion(parent: tuple[MovingFrame, Mat3], x: StepTerms):  # step 1
+        (before, Omega0), w0 = parent, parent[0].w
+        R, step = move(before.R, x.local)
+        p = step.column(x.qd)
+        ds = before.rate.v + Omega0 @ step.a + cross(w0, p.v + p.v)
+        rate = Twist(ds, before.rate.w + cross(w0, p.w))
+        if x.qdd is not None:
+            rate = rate + step.column(x.qdd)
+        if x.bias is not None:
+            rate = rate + x.bias.rotate(R)
+        w = w0 + p.w
+        return (MovingFrame(R, w, rate), angular_acceleration(w, rate.w)), step
 
-    def outwards(parent: Any, x: Any) -> Any:  # steps 1 and 2
-        joint, body, external = x
-        own, s = motion(parent, joint)
-        R, _, _, Omega, ds = own
-        r = R @ Vec3.of(body[1:4])
-        f = (ds + Omega @ r) * body[0]  # eq. 9
-        Omega_J = Omega @ similarity(R, Sym3(*body[4:])).mat()
+    def outwards(  # steps 1 and 2
+        parent: tuple[MovingFrame, Mat3], x: tuple[StepTerms, Array, Array | None]
+    ):
+        terms, body, external = x
+        own, step = motion(parent, terms)
+        at, Omega = own
+        r = at.R @ Vec3.of(body[1:4])
+        f = (at.rate.v + Omega @ r) * body[0]  # eq. 9
+        Omega_J = Omega @ similarity(at.R, Sym3(*body[4:])).mat()
         chi = cross(r, f) + twice_skew_part(Omega_J)  # eq. 10, first terms of eq. 15
-        f, chi = less_external(f, chi, external)
-        return own, (joint[0].turn, joint[0].slide, R.z, s, f, chi)
+        return own, (step, less_external(Wrench(f, chi), external))
 
-    def inwards(children: Any, x: Any) -> Any:  # step 3: eqs. 14 to 16
-        turn, slide, z, s, f, chi = x
-        f, chi = f + children[0], chi + children[1]
-        return (f, chi + cross(s, f)), turn * dot(z, chi) + slide * dot(z, f)
+    def inwards(children: Wrench, x: tuple[WorldStep, Wrench]):  # step 3: eqs. 14 to 16
+        step, wrench = x
+        wrench = wrench + children
+        return step.to_parent(wrench), step.along(wrench)
 
-    terms = joint_terms(model, q, qd, qdd), euler_tensors(model), wrenches(model, f_ext)
-    R, _, w, dv, dw = base_state(q.dtype, base)
-    root = R, w, dw, angular_acceleration(w, dw), dv - Vec3.of(model.gravity)
+    external = external_wrenches(model, f_ext)
+    terms = step_terms(model, q, qd, qdd), euler_tensors(model), external
+    base_at = base_frame(model, q.dtype, base)
+    root = base_at, angular_acceleration(base_at.w, base_at.rate.w)
     loads = outward(t.lanes, outwards, root, spread(t.lanes, terms))
-    _, tau = inward(t.lanes, inwards, (o, o), loads)
+    _, tau = inward(t.lanes, inwards, Wrench.zero(q.dtype), loads)
     return collect(t.lanes, tau, t.dof_steps)
 
 
@@ -107,19 +112,19 @@ def gibbs_appell_inertia(model: Model, q: Float[Array, " nq"]) -> Float[Array, "
     """
     t = model.topology
 
-    def hand(M: Any, phi: Vec3, Psi: Sym3, s: Vec3) -> Any:  # steps 4 and 5
+    def hand(M: Scalar, phi: Vec3, Psi: Sym3, s: Vec3):  # steps 4 and 5
         s_phi = cross_columns(s, skew(phi))
         return M, phi + s * M, Psi - symmetric(s_phi) + skew_square(s, M)
 
-    def compose(children: Any, x: tuple[Joint, RigidInertia]) -> Any:
-        joint, body = x
-        M, phi, Psi = body.m + children[0], body.h + children[1], body.I + children[2]
-        f = cross(joint.e, phi) * joint.turn + joint.e * (M * joint.slide)
-        n = (Psi @ joint.e) * joint.turn + cross(phi, joint.e) * joint.slide
-        return hand(M, phi, Psi, joint.a), (joint.column(1), joint.r, f, n)
+    def compose(children: tuple[Scalar, Vec3, Sym3], x: PlacedStep):
+        (M, phi, Psi), body, step = children, x.inertia, x.step
+        M, phi, Psi = body.m + M, body.h + phi, body.I + Psi
+        f = cross(step.e, phi) * step.turn + step.e * (M * step.slide)
+        n = (Psi @ step.e) * step.turn + cross(phi, step.e) * step.slide
+        return hand(M, phi, Psi, step.a), (step.column(1), x.r, Wrench(f, n))
 
     tip = jnp.zeros((), q.dtype), Vec3.zero(q.dtype), Sym3.zero(q.dtype)
-    _, kept = inward(t.lanes, compose, tip, joints(model, q))
+    _, kept = inward(t.lanes, compose, tip, world_steps(model, q))
     return mirrored(t, pairs(t, *collect(t.lanes, kept, t.dof_steps)))
 
 
@@ -143,7 +148,9 @@ def twice_skew_part(m: Mat3) -> Vec3:
     return Vec3(m.y.z - m.z.y, m.z.x - m.x.z, m.x.y - m.y.x)
 
 
-def gibbs_terms(mass: Any, I: Sym3, ddr: Vec3, w: Vec3, dw: Vec3) -> Float[Array, " n"]:
+def gibbs_terms(
+    mass: Float[Array, " n"], I: Sym3, ddr: Vec3, w: Vec3, dw: Vec3
+) -> Float[Array, " n"]:
     """Gibbs' function of each body, [Mata] eq. 3 with wdot . (w x I w) as last term."""
     Iw = I @ w
     linear, angular = mass * dot(ddr, ddr), dot(dw, I @ dw)

@@ -1,22 +1,22 @@
 """Inverse dynamics by the recursive Newton-Euler method."""
 
-from typing import Any
-
-import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.steps import (
     BaseMotion,
+    MovingFrame,
+    StepTerms,
+    WorldStep,
     accelerate,
-    base_state,
+    base_frame,
+    external_wrenches,
     inertias,
-    joint_terms,
     less_external,
-    wrenches,
+    step_terms,
 )
 from jaxdyn.model import Model
 from jaxdyn.program import Laned, collect, inward, outward, spread
-from jaxdyn.spatial import RigidInertia, Vec3, cross, dot
+from jaxdyn.spatial import RigidInertia, Scalar, Wrench
 
 
 def newton_euler(
@@ -52,36 +52,34 @@ def transmitted_wrenches(
     """Force and moment that each body receives through its joint, [Ghosal] eq. 45."""
     kept = _recursion(model, q, qd, qdd, f_ext, base)
     wrench = tuple(level[1] for level in kept)
-    f, n = collect(model.topology.lanes, wrench, model.topology.steps.last)
-    return jnp.concatenate([f.array(), n.array()], axis=-1)
-
-
-def world(model: Model, q: Any, base: BaseMotion | None) -> Any:
-    """Axes, w, dv, dw of the base, which accelerates against gravity."""
-    R, _, w, dv, dw = base_state(q.dtype, base)
-    return (R, w, dv - Vec3.of(model.gravity), dw)  # eq. 7.44
+    return collect(model.topology.lanes, wrench, model.topology.steps.last).array()
 
 
 def _recursion(
-    model: Model, q: Any, qd: Any, qdd: Any, f_ext: Any, base: BaseMotion | None
-) -> Laned:
-    """For each step its force and the wrench (f, n) at its origin, laned."""
+    model: Model,
+    q: Float[Array, " nq"],
+    qd: Float[Array, " nv"],
+    qdd: Float[Array, " nv"] | None,
+    f_ext: Float[Array, "n 6"] | None,
+    base: BaseMotion | None,
+) -> Laned[tuple[Scalar, Wrench]]:
+    """For each step its force and the wrench at its origin, laned."""
     lanes = model.topology.lanes
 
-    def motion(parent: Any, x: Any) -> Any:  # eqs. 7.25, 7.33, 7.34, 7.38a and b
-        joint, pi, external = x
-        (R, w, dv, dw), a = accelerate(parent, joint)
-        f, n = RigidInertia.of(pi).rotate(R).wrench(w, dv, dw)
-        f, n = less_external(f, n, external)
-        return (R, w, dv, dw), (f, n, R.z, a, joint[0].turn, joint[0].slide)
+    # eqs. 7.25, 7.33, 7.34, 7.38a and b
+    def motion(parent: MovingFrame, x: tuple[StepTerms, Array, Array | None]):
+        terms, pi, external = x
+        at, step = accelerate(parent, terms)
+        wrench = RigidInertia.of(pi).rotate(at.R).wrench(at.w, at.rate)
+        return at, (step, less_external(wrench, external))
 
-    def transmit(children: Any, x: Any) -> Any:  # eqs. 7.38c and d, 7.39, 7.40
-        f, n, e, a, turn, slide = x
-        f, n = f + children[0], n + children[1]
-        tau = turn * dot(e, n) + slide * dot(e, f)
-        return (f, n + cross(a, f)), (tau, (f, n))
+    # eqs. 7.38c and d, 7.39, 7.40
+    def transmit(children: Wrench, x: tuple[WorldStep, Wrench]):
+        step, wrench = x
+        wrench = wrench + children
+        return step.to_parent(wrench), (step.along(wrench), wrench)
 
-    terms = joint_terms(model, q, qd, qdd), inertias(model), wrenches(model, f_ext)
-    loads = outward(lanes, motion, world(model, q, base), spread(lanes, terms))
-    o = Vec3.zero(q.dtype)
-    return inward(lanes, transmit, (o, o), loads)[1]
+    external = external_wrenches(model, f_ext)
+    terms = spread(lanes, (step_terms(model, q, qd, qdd), inertias(model), external))
+    loads = outward(lanes, motion, base_frame(model, q.dtype, base), terms)
+    return inward(lanes, transmit, Wrench.zero(q.dtype), loads)[1]

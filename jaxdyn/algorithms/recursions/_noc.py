@@ -9,7 +9,7 @@ from jaxtyping import Array, Float
 from jaxdyn.algorithms.steps import poses, product, screw, step_frames
 from jaxdyn.model import Model, arguments
 from jaxdyn.program import collect, compiled, take
-from jaxdyn.spatial import Vec3, cross, skew
+from jaxdyn.spatial import Twist, Vec3, skew
 
 
 class Layout(eqx.Module):
@@ -108,10 +108,9 @@ def natural(model: Model, at: Layout, place: Vec3) -> Float[Array, "n 6 nv"]:
     screws = take(screw(model), t.dof_steps)
     (turn, slide), e, r = jax.tree.map(lambda x: x[None], (screws, at.e, at.r))
     lever = jax.tree.map(lambda x: x[:, None], place) - r
-    w = e * turn
-    v = e * slide + cross(w, lever)
-    w = jax.tree.map(lambda x: jnp.broadcast_to(x, lever.x.shape), w)
-    N = jnp.concatenate([v.array(), w.array()], axis=-1).swapaxes(1, 2)
+    columns = Twist(e * slide, e * turn).shift(lever)
+    columns = jax.tree.map(lambda x: jnp.broadcast_to(x, lever.x.shape), columns)
+    N: Array = columns.array().swapaxes(1, 2)
     return jnp.where(t.moves.T[:, None], N, 0)
 
 

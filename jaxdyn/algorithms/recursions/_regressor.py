@@ -1,7 +1,6 @@
 """The regressor: joint forces as a linear function of the dynamic parameters."""
 
 from dataclasses import replace
-from typing import Any
 
 import equinox as eqx
 import jax
@@ -43,7 +42,8 @@ def regressor(
     given = dict(q=q, qd=qd, qdd=qdd, base=base)
     model, q, qd, qdd, base = arguments(model, **given)
     at = body_motions(model, q, qd, qdd, base)
-    at = replace(at, dv=at.dv - jax.tree.map(lambda g: g[None], Vec3.of(model.gravity)))
+    g = jax.tree.map(lambda g: g[None], Vec3.of(model.gravity))
+    at = replace(at, rate=replace(at.rate, v=at.dv - g))
     where = layout(model, q)
     W, N = _wrench_columns(at, q.dtype), natural(model, where, where.origin)
     bodies = jnp.einsum("icv,ick->vik", N, W, precision="highest")
@@ -75,18 +75,19 @@ def parameter_names(model: Model) -> tuple[str, ...]:
     return tuple(names)
 
 
-def _wrench_columns(at: Motion, dtype: Any) -> Float[Array, "n 6 10"]:
+def _wrench_columns(at: Motion, dtype: jnp.dtype) -> Float[Array, "n 6 10"]:
     """The wrench of each body, about its origin in world axes, per unit parameter."""
 
     def wrench(at: Motion, pi: Float[Array, "10"]) -> Float[Array, "6"]:
-        f, n = RigidInertia.of(pi).rotate(at.R).wrench(at.w, at.dv, at.dw)
-        return jnp.concatenate([f.array(), n.array()])
+        return RigidInertia.of(pi).rotate(at.R).wrench(at.w, at.rate).array()
 
     each = jax.vmap(jax.vmap(wrench, (None, 0), 1), (0, None))
     return each(at, jnp.eye(10, dtype=dtype))
 
 
-def _armature_columns(model: Model, qd: Any, qdd: Any) -> Float[Array, "nv nv"]:
+def _armature_columns(
+    model: Model, qd: Float[Array, " nv"], qdd: Float[Array, " nv"]
+) -> Float[Array, "nv nv"]:
     if not model.topology.quaternion_bodies.size:
         return jnp.diag(qdd)
 

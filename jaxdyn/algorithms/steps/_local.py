@@ -6,7 +6,6 @@ body is the frame of its last step but for a constant rotation Q.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import jax
 import jax.numpy as jnp
@@ -20,7 +19,9 @@ from jaxdyn.spatial import (
     RigidInertia,
     Scalar,
     Sym3,
+    Twist,
     Vec3,
+    Wrench,
     cos_sin,
     cross,
     frame_along,
@@ -29,8 +30,8 @@ from jaxdyn.spatial import (
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Link:
-    """The joint of one step at the current q.
+class LocalStep:
+    """One elementary step of a joint at the current q, in its own axes.
 
     Attributes:
         C: [3, 3] rotation from the parent step's axes to its own, before it turns.
@@ -49,8 +50,25 @@ class Link:
     slide: Scalar
 
 
-def links(model: Model, q: Float[Array, " nq"]) -> Link:
-    """The links of all steps at `q`.
+@jax.tree_util.register_dataclass
+@dataclass(frozen=True)
+class StepTerms:
+    """What the motion of one step depends on, but for that of its parent.
+
+    Attributes:
+        local: the step at the current q.
+        qd, qdd: its velocity and acceleration; `qdd` None is zero.
+        bias: what it adds to (dv, dw) besides, in its axes, or None: `inner_bias`.
+    """
+
+    local: LocalStep
+    qd: Scalar
+    qdd: Scalar | None
+    bias: Twist | None
+
+
+def local_steps(model: Model, q: Float[Array, " nq"]) -> LocalStep:
+    """All steps at `q`, in their own axes.
 
     What the model alone decides (C, b) is not batched when q is, and stays in small
     arrays; the rest is one number per step.
@@ -62,7 +80,7 @@ def links(model: Model, q: Float[Array, " nq"]) -> Link:
     first = steps.first[:, None]
     R, p = take((_orthogonal(model.R), model.p), steps.body)
     C0 = product(Q0, jnp.where(first[:, None], R, one))
-    offset: Any = jnp.where(first, p, 0)
+    offset: Array = jnp.where(first, p, 0)
     b = product(Q0, offset[..., None])[..., 0]
     C = product(C0, Q)
 
@@ -78,19 +96,19 @@ def links(model: Model, q: Float[Array, " nq"]) -> Link:
     turn, slide = screw(model)
     coordinate = take(q, steps.q)
     c, s = cos_sin(turn * coordinate)
-    return Link(C, b, c, s, slide * coordinate, turn, slide)
+    return LocalStep(C, b, c, s, slide * coordinate, turn, slide)
 
 
-def joint_terms(
+def step_terms(
     model: Model,
     q: Float[Array, " nq"],
     qd: Float[Array, " nv"],
     qdd: Float[Array, " nv"] | None,
-) -> Any:
-    """What `accelerate` needs of each step: link, qd, qdd or None, inner bias."""
+) -> StepTerms:
+    """The terms of all steps."""
     t = model.topology
     second = None if qdd is None else rates(t, qdd)
-    return links(model, q), rates(t, qd), second, inner_bias(model, qd)
+    return StepTerms(local_steps(model, q), rates(t, qd), second, inner_bias(model, qd))
 
 
 def rates(topology: Topology, x: Float[Array, " nv"]) -> Float[Array, " steps"]:
@@ -98,12 +116,12 @@ def rates(topology: Topology, x: Float[Array, " nv"]) -> Float[Array, " steps"]:
     return take(x, topology.steps.v)
 
 
-def inner_bias(model: Model, qd: Float[Array, " nv"]) -> tuple[Vec3, Vec3] | None:
-    """What joints with a quaternion add to (dw, dv), in the axes of their last step.
+def inner_bias(model: Model, qd: Float[Array, " nv"]) -> Twist | None:
+    """What joints with a quaternion add to (dv, dw), in the axes of their last step.
 
-    Their columns are fixed in the moved body, not each in the step before: the products
-    of rates that the sequence of steps brings in are taken out of dw again, and the
-    linear velocity in body axes turns with the body. None if there are no such joints.
+    Their columns are fixed in the moved body, not each in the step before: the extra
+    velocity products of the sequence of steps are subtracted from dw, and the linear
+    velocity in body axes turns with the body. None if there are no such joints.
     """
     topology = model.topology
     if not topology.quaternion_bodies.size:
@@ -113,10 +131,10 @@ def inner_bias(model: Model, qd: Float[Array, " nv"]) -> tuple[Vec3, Vec3] | Non
     last, size = topology.steps.last, len(topology.steps.body)
     dw = put(b_w, last[topology.quaternion_bodies], size)
     if not topology.free_bodies.size:
-        return dw, jax.tree.map(jnp.zeros_like, dw)
+        return Twist(jax.tree.map(jnp.zeros_like, dw), dw)
     w = Vec3.of(take(qd, topology.position_v + 3))
     b_v = cross(w, Vec3.of(take(qd, topology.position_v)))
-    return dw, put(b_v, last[topology.free_bodies], size)
+    return Twist(put(b_v, last[topology.free_bodies], size), dw)
 
 
 def inertias(model: Model) -> Float[Array, "steps 10"]:
@@ -138,20 +156,16 @@ def at_last_steps(model: Model, rows: Float[Array, "n k"]) -> Float[Array, "step
     return put(rows, steps.last, len(steps.body))
 
 
-def wrenches(
+def external_wrenches(
     model: Model, f_ext: Float[Array, "n 6"] | None
 ) -> Float[Array, "steps 6"] | None:
     """The external wrench on what each step moves, or None."""
     return None if f_ext is None else at_last_steps(model, f_ext)
 
 
-def less_external(
-    f: Vec3, n: Vec3, external: Float[Array, "*steps 6"] | None
-) -> tuple[Vec3, Vec3]:
+def less_external(wrench: Wrench, external: Float[Array, "*steps 6"] | None) -> Wrench:
     """A wrench less the external one, if there is one."""
-    if external is None:
-        return f, n
-    return f - Vec3.of(external[..., :3]), n - Vec3.of(external[..., 3:])
+    return wrench if external is None else wrench - Wrench.of(external)
 
 
 def step_frames(model: Model) -> Float[Array, "steps 3 3"]:
@@ -195,6 +209,6 @@ def _orthogonal(R: Float[Array, "n 3 3"]) -> Float[Array, "n 3 3"]:
     return R - jax.lax.stop_gradient(jnp.where(is_rounding, 0.5 * excess, 0))
 
 
-def product(A: Any, B: Any) -> Any:
+def product(A: Array, B: Array) -> Array:
     """Matrix products written out: full precision on every backend."""
     return (A[..., :, :, None] * B[..., None, :, :]).sum(axis=-2)

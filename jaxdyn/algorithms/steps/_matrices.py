@@ -2,33 +2,32 @@
 
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array
 
 from jaxdyn.model import Topology
 from jaxdyn.program import take
-from jaxdyn.spatial import Scalar, Vec3, cross, dot
+from jaxdyn.spatial import Twist, Vec3, Wrench, dot
 
 
-def pairs(
-    topology: Topology, column: tuple[Vec3, Vec3], r: Vec3, f: Vec3, n: Vec3
-) -> Scalar:
-    """p_iᵀ A_{ji}ᵀ [f_j; n_j] for all pairs of joints, i on the path to j.
+def pairs(topology: Topology, column: Twist, r: Vec3, wrench: Wrench) -> Array:
+    """p_iᵀ A_{ji}ᵀ w_j for all pairs of joints, i on the path to j.
 
     Args:
         column: the columns p of all joints.
         r: where the joints are.
-        f, n: wrenches at the joints.
+        wrench: wrenches w at the joints.
     """
     i, j = topology.pairs
-    (p_v, p_w), r_i = take((column, r), i)
-    f, n, r_j = take((f, n, r), j)
-    return dot(p_v, f) + dot(p_w, n + cross(r_j - r_i, f))
+    p, r_i = take((column, r), i)
+    w, r_j = take((wrench, r), j)
+    return dot(p, w.shift(r_j - r_i))
 
 
-def filled(topology: Topology, upper: Scalar, lower: Scalar | None = None) -> Scalar:
+def filled(topology: Topology, upper: Array, lower: Array | None = None) -> Array:
     """The matrix with the entries `upper` at (i, j) and `lower` at (j, i) of all pairs.
 
     Joints on different branches do not meet: their entries are zero, and so are all
-    below the diagonal without `lower`. On the diagonal counts `upper`.
+    below the diagonal without `lower`. The diagonal is taken from `upper`.
     """
     i, j = topology.pairs
     place = np.full((topology.nv, topology.nv), 2 * len(i))
@@ -39,7 +38,7 @@ def filled(topology: Topology, upper: Scalar, lower: Scalar | None = None) -> Sc
     return take(upper, place, stored=True)
 
 
-def mirrored(topology: Topology, upper: Scalar) -> Scalar:
+def mirrored(topology: Topology, upper: Array) -> Array:
     """The symmetric matrix with the entries `upper` at (i, j) and (j, i)."""
     i, j = topology.pairs
     place = np.full((topology.nv, topology.nv), len(i))

@@ -1,62 +1,52 @@
-"""The joints in world axes, and what they carry."""
+"""One elementary step in world axes."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import jax
-from jaxtyping import Array, Float
 
-from jaxdyn.algorithms.steps._local import inertias, links
-from jaxdyn.algorithms.steps._motion import move
-from jaxdyn.model import Model
-from jaxdyn.program import Laned, outward, spread
-from jaxdyn.spatial import Mat3, RigidInertia, Scalar, Vec3, cross, dot
+from jaxdyn.algorithms.steps._local import LocalStep
+from jaxdyn.spatial import Mat3, Scalar, Twist, Vec3, Wrench, dot, turn_z
 
 
 @jax.tree_util.register_dataclass
 @dataclass(frozen=True)
-class Joint:
+class WorldStep:
     """One elementary step in world axes, at its own origin.
 
     Attributes:
         e: axis.
         turn, slide: angular and linear velocity along `e` per unit rate.
-        a: offset from the parent's origin; r: place in the world.
+        a: offset from the parent's origin.
     """
 
     e: Vec3
     turn: Scalar
     slide: Scalar
     a: Vec3
-    r: Vec3
 
-    def column(self, s: Scalar) -> tuple[Vec3, Vec3]:
-        """The twist p s of the joint, linear part first."""
-        return self.e * (self.slide * s), self.e * (self.turn * s)
+    @staticmethod
+    def of(local: LocalStep, R: Mat3, a: Vec3) -> "WorldStep":
+        """The step with the axes `R` and the offset `a` in the world."""
+        return WorldStep(R.z, local.turn, local.slide, a)
 
-    def along(self, f: Vec3, n: Vec3) -> Scalar:
-        """The part pᵀ w of a wrench that acts along the joint."""
-        return self.slide * dot(self.e, f) + self.turn * dot(self.e, n)
+    def column(self, s: Scalar) -> Twist:
+        """The twist p s of the step."""
+        return Twist(self.e * (self.slide * s), self.e * (self.turn * s))
 
-    def to_child(self, v: Vec3, w: Vec3) -> tuple[Vec3, Vec3]:
+    def along(self, wrench: Wrench) -> Scalar:
+        """The part pᵀ w of a wrench that acts along the step."""
+        return self.slide * dot(self.e, wrench.f) + self.turn * dot(self.e, wrench.n)
+
+    def to_child(self, twist: Twist) -> Twist:
         """A_{i,p} t: the parent's twist, taken at this origin."""
-        return v + cross(w, self.a), w
+        return twist.shift(self.a)
 
-    def to_parent(self, f: Vec3, n: Vec3) -> tuple[Vec3, Vec3]:
+    def to_parent(self, wrench: Wrench) -> Wrench:
         """A_{i,p}ᵀ w: a wrench at this origin, about the parent's."""
-        return f, n + cross(self.a, f)
+        return wrench.shift(self.a)
 
 
-def joints(model: Model, q: Float[Array, " nq"]) -> Laned:
-    """All joints in world axes with the inertia of what they carry, laned."""
-    lanes = model.topology.lanes
-
-    def place(parent: Any, x: Any) -> Any:
-        (R0, r0), (link, pi) = parent, x
-        R, a, e = move(R0, link)
-        joint = Joint(e, link.turn, link.slide, a, r0 + a)
-        return (R, r0 + a), (joint, RigidInertia.of(pi).rotate(R))
-
-    root = Mat3.identity(q.dtype), Vec3.zero(q.dtype)
-    rows = spread(lanes, (links(model, q), inertias(model)))
-    return outward(lanes, place, root, rows)
+def move(R0: Mat3, local: LocalStep) -> tuple[Mat3, WorldStep]:
+    """Axes of a step from those of its parent, and the step, in the world."""
+    R = turn_z(R0 @ Mat3.of(local.C), local.c, local.s)
+    return R, WorldStep.of(local, R, R0 @ Vec3.of(local.b) + R.z * local.d)
