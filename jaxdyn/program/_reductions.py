@@ -24,8 +24,7 @@ PAIRS: dict[str, Callable] = {
 
 def halved(pair: Callable, x: Array, axes: Sequence[int], limit: int) -> Array:
     """An array with the same reduction, below the limit if axes are long enough."""
-    own = [int(axis) for axis in axes]  # some are of NumPy
-    for axis in sorted(own, key=lambda axis: -x.shape[axis]):
+    for axis in sorted(axes, key=lambda axis: -x.shape[axis]):
         part, rest = partial(lax.slice_in_dim, axis=axis), []
         while x.size > limit and x.shape[axis] > 1:
             half, odd = divmod(x.shape[axis], 2)

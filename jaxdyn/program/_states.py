@@ -74,7 +74,8 @@ class States:
         if name == "scan" and (is_batch or not self._is_plain(params["jaxpr"].jaxpr)):
             return self._scan(params, args, axes)
         if name in PAIRS and specs[0].size > self.limit:
-            reduced = partial(halved, PAIRS[name], axes=params["axes"])
+            along = [int(axis) for axis in params["axes"]]  # some are of NumPy
+            reduced = partial(halved, PAIRS[name], axes=along)
             program = jax.make_jaxpr(partial(reduced, limit=self.limit))(*specs)
             args, axes = self._run(program, args, axes)
         new = partial(jax.tree.map, self._rewritten, is_leaf=_is_program)
