@@ -67,6 +67,6 @@ def plot_errors(stored: Errors, hard: Errors, path: Path) -> None:
     panels[0].set_yticks(range(len(chains)), chains)
     panels[0].invert_yaxis()
     figure.legend(
-        *axes.get_legend_handles_labels(), loc="outside lower center", ncols=4
+        *panels[-1].get_legend_handles_labels(), loc="outside lower center", ncols=4
     )
     figure.savefig(path, dpi=130)

@@ -87,6 +87,7 @@ def in_pieces(
     problem, x = _start(whole, u, nodes, value)
     pieces = with_options(_pieces, options["compiler_options"])
     descents: list[Descent] = []
+    states = nodes
     defect, first, exact = np.inf, -1.0, options["gradient_tolerance"]
     for k in range(ROUNDS):
         bar.reset()
@@ -97,7 +98,7 @@ def in_pieces(
         descents.append(found)
         problem, x = problem.around(found.x)
         first = found.first
-        q, qd, _, c = pieces(problem, x)
+        *states, _, c = pieces(problem, x)
         before, defect = defect, float(jnp.abs(c).max())
         is_exact = loose == exact or found.status != FLAT
         if found.status == NOT_FINITE or (defect <= tolerance and is_exact):
@@ -110,7 +111,7 @@ def in_pieces(
             f" After {rounds} rounds segments miss each other by {defect:.1e}, "
             f"expected {tolerance:.1e}: give more steps, or fewer segments."
         )
-    return Solution(x.u, descents, (q, qd), defect, is_met, words)
+    return Solution(x.u, descents, tuple(states), defect, is_met, words)
 
 
 def _pieces(problem: MultipleShooting, x: Unknowns) -> Any:

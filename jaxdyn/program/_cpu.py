@@ -21,8 +21,7 @@ from jax import lax
 
 from jaxdyn.program._jax import ClosedJaxpr, Jaxpr, jaxpr_as_fun, set_xla_metadata
 from jaxdyn.program._linear_map import apply
-from jaxdyn.program._reductions import LIMIT
-from jaxdyn.program._states import States, programs
+from jaxdyn.program._states import LIMIT, States, programs
 
 TAG = {"xla_cpu_small_call": "true", "inlineable": "false"}
 _inside: ContextVar[bool] = ContextVar("inside", default=False)

@@ -3,20 +3,33 @@
 `jax.vmap` traces the body of a loop two or three times, until it knows which of its
 numbers differ from state to state. Which ones do follows from the program alone, so
 here every operation is bound once.
+
+From jaxlib 0.11 on XLA hands reductions of more than some thousand numbers to a library
+of kernels, which a program that is one function cannot call. Here such a reduction adds
+halves of its argument until it is small.
 """
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property, partial, reduce
 from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jaxtyping import Array
 
 from jaxdyn.program._jax import ClosedJaxpr, Jaxpr, Literal, loop_counts, operation_for
-from jaxdyn.program._reductions import PAIRS, halved
 
+LIMIT = 2048  # XLA's own is 4096
+PAIRS: dict[str, Callable] = {
+    "reduce_sum": lax.add,
+    "reduce_max": lax.max,
+    "reduce_min": lax.min,
+    "reduce_prod": lax.mul,
+    "reduce_and": lax.bitwise_and,
+    "reduce_or": lax.bitwise_or,
+}
 CALLS = {"jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call"}
 Axes = list[int | None]  # along which values have a row for each state, None for one
 
@@ -75,7 +88,7 @@ class States:
             return self._scan(params, args, axes)
         if name in PAIRS and specs[0].size > self.limit:
             along = [int(axis) for axis in params["axes"]]  # some are of NumPy
-            reduced = partial(halved, PAIRS[name], axes=along)
+            reduced = partial(_halved, PAIRS[name], axes=along)
             program = jax.make_jaxpr(partial(reduced, limit=self.limit))(*specs)
             args, axes = self._run(program, args, axes)
         new = partial(jax.tree.map, self._rewritten, is_leaf=_is_program)
@@ -146,6 +159,22 @@ class States:
             if not all(map(self._is_plain, programs(eqn.params))):
                 return False
         return True
+
+
+def _halved(pair: Callable, x: Array, axes: Sequence[int], limit: int) -> Array:
+    """An array with the same reduction, below the limit if axes are long enough."""
+    for axis in sorted(axes, key=lambda axis: -x.shape[axis]):
+        part, rest = partial(lax.slice_in_dim, axis=axis), []
+        while x.size > limit and x.shape[axis] > 1:
+            half, odd = divmod(x.shape[axis], 2)
+            if odd:
+                rest.append(part(x, 2 * half, None))
+            x = pair(part(x, 0, half), part(x, half, 2 * half))
+        if x.shape[axis] == 1:
+            x = reduce(pair, [x, *rest])
+        elif rest:
+            x = lax.concatenate([x, *rest], axis)
+    return x
 
 
 def _varies(jaxpr: Jaxpr, arguments: Sequence[bool]) -> list[bool]:

@@ -28,11 +28,11 @@ class Projected(diffrax.AbstractWrappedSolver):
         project: function (y, args) of a state on or off the constraints.
     """
 
-    solver: diffrax.AbstractSolver
+    solver: diffrax.AbstractSolver  # type: ignore
     project: Callable[[Any, Any], Any]
 
     @property
-    def term_structure(self) -> Any:
+    def term_structure(self) -> Any:  # type: ignore
         """What the solver integrates."""
         return self.solver.term_structure
 
@@ -42,7 +42,7 @@ class Projected(diffrax.AbstractWrappedSolver):
         return self.solver.interpolation_cls
 
     @property
-    def term_compatible_contr_kwargs(self) -> Any:
+    def term_compatible_contr_kwargs(self) -> Any:  # type: ignore
         """As the solver's own."""
         return self.solver.term_compatible_contr_kwargs
 

@@ -271,9 +271,11 @@ class AdaptiveSteps(diffrax.PIDController):
     would go on until `max_steps`.
     """
 
-    def adapt_step_size(self, t0: Any, t1: Any, *others: Any) -> Any:
+    def adapt_step_size(self, t0: Any, t1: Any, *others: Any, **named: Any) -> Any:
         """Whether a step is kept, where the next one begins and ends, and the rest."""
-        kept, start, end, *rest, result = super().adapt_step_size(t0, t1, *others)
+        kept, start, end, *rest, result = super().adapt_step_size(
+            t0, t1, *others, **named
+        )
         is_number = jnp.isfinite(end)
         result = diffrax.RESULTS.where(
             is_number, result, diffrax.RESULTS.dt_min_reached

@@ -6,7 +6,7 @@ from jax import lax
 
 from jaxdyn.program._kernel import kernel
 from jaxdyn.program._linear_map import linear_map
-from jaxdyn.program._reductions import LIMIT
+from jaxdyn.program._states import LIMIT
 
 
 def sizes(jaxpr):
