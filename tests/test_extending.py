@@ -33,6 +33,7 @@ def test_every_way_to_extend_the_library_has_an_example():
         "Add a force element",
         "Add a kind of constraint row",
         "Add a joint",
+        "Add a friction law",
         "Add a formulation",
     ]
 
