@@ -5,8 +5,9 @@ BIN := $(VENV)/bin
 BENCH := .venv-bench
 WORKERS ?= 2
 
-# tests that run with every annotation of jaxdyn checked: they reach every public function
-TYPED := tests/spatial tests/model tests/io tests/test_contract.py
+# tests that run with every annotation of jaxdyn checked: they call and trace every public function
+TYPED := tests/spatial tests/model tests/io
+TYPED_CONTRACT := tests/test_contract.py::test_jit_changes_nothing tests/test_contract.py::test_float32_stays_float32
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 # "none" leaves out the tests of pages
 BROWSER ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
@@ -37,8 +38,8 @@ check: $(VENV)/.installed-test  ## format, lint, types, layers
 	$(BIN)/lint-imports
 
 test: check browser  ## check, then the tests
-	$(PYTEST) --jaxtyping-packages=jaxdyn,beartype.beartype $(TYPED)
-	$(PYTEST) $(addprefix --ignore=,$(TYPED))
+	$(PYTEST) --jaxtyping-packages=jaxdyn,beartype.beartype $(TYPED) $(TYPED_CONTRACT)
+	$(PYTEST) $(addprefix --ignore=,$(TYPED)) $(addprefix --deselect=,$(TYPED_CONTRACT))
 
 browser:  ## a browser for the tests of pages
 	@if test -z "$(BROWSER)"; then \

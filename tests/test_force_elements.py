@@ -16,22 +16,33 @@ from tests.models import fork, random_state
 @cache
 def sprung():
     """The fork with a spring-damper between its branches, and one to the world."""
+    return with_springs(fork(), "left", "right")
+
+
+@cache
+def chain():
+    """The same on a serial robot, whose programs are compiled sooner."""
+    return with_springs(jd.robots.chain(3), 0, 2)
+
+
+def with_springs(model, a, b):
     inner = jd.SpringDamper(
-        *("left", (0.1, 0.2, 0.0), "right", (0.0, 0.1, 0.3)),
+        *(a, (0.1, 0.2, 0.0), b, (0.0, 0.1, 0.3)),
         **dict(stiffness=30.0, damping=2.0, rest_length=0.2),
     )
-    outer = jd.SpringDamper(None, (0.5, 0, 1), "left", (0, 0, 0.1), 50.0, 3.0)
-    return fork().with_force(inner).with_force(outer)
+    outer = jd.SpringDamper(None, (0.5, 0, 1), a, (0, 0, 0.1), 50.0, 3.0)
+    return model.with_force(inner).with_force(outer)
 
 
 def by_hand(model, at, moved):
     """The wrenches of the elements, written out for the poses and twists of bodies."""
+    forces, at, moved = jax.tree.map(np.asarray, (model.forces, at, moved))
     f_ext = np.zeros((model.n, 6))
-    for x in model.forces:
+    for x in forces:
         ends = []
         for body, p in ((x.body_a, x.p_a), (x.body_b, x.p_b)):
             if body < 0:
-                ends.append((np.asarray(p), np.zeros(3), None))
+                ends.append((p, np.zeros(3), None))
                 continue
             arm = at.R[body] @ p
             v = moved.v[body] + np.cross(moved.w[body], arm)
@@ -43,24 +54,41 @@ def by_hand(model, at, moved):
             if place is not None:
                 f = sign * size * d / l
                 f_ext[place[0]] += np.concatenate([f, np.cross(place[1], f)])
-    return jnp.asarray(f_ext)
+    return f_ext
 
 
-def test_elements_act_as_the_external_wrenches_they_are(rng):
-    model, bare = sprung(), fork()
+@pytest.mark.parametrize("name", ["chain", "fork"])
+def test_elements_act_as_the_external_wrenches_they_are(name, rng):
+    bare, model = {"chain": (jd.robots.chain(3), chain()), "fork": (fork(), sprung())}[
+        name
+    ]
     q, qd, qdd = random_state(model, rng)
-    at, moved = jd.forward_kinematics(bare, q), jd.body_velocities(bare, q, qd)
-    f_ext = by_hand(model, at, moved)
-    tau = jd.inverse_dynamics(bare, q, qd, qdd, f_ext=f_ext)
-    for method in INVERSE:
-        found = jd.inverse_dynamics(model, q, qd, qdd, method=method)
-        np.testing.assert_allclose(found, tau, atol=1e-11)
-    for method in FORWARD:
-        found = jd.forward_dynamics(model, q, qd, tau, method=method)
-        np.testing.assert_allclose(found, qdd, atol=1e-9)
-    reactions = jd.joint_reactions(bare, q, qd, qdd, f_ext=f_ext)
-    found = jd.joint_reactions(model, q, qd, qdd)
-    np.testing.assert_allclose(found, reactions, atol=1e-11)
+    every = name == "chain"  # the methods share the code of the elements
+
+    @jax.jit
+    def run(model, bare, f_ext):
+        tau = jd.inverse_dynamics(bare, q, qd, qdd, f_ext=f_ext)
+        inverse = {
+            method: jd.inverse_dynamics(model, q, qd, qdd, method=method)
+            for method in (INVERSE if every else ["newton_euler"])
+        }
+        forward = {
+            method: jd.forward_dynamics(model, q, qd, tau, method=method)
+            for method in (FORWARD if every else ["denoc"])
+        }
+        reactions = jd.joint_reactions(model, q, qd, qdd)
+        expected = jd.joint_reactions(bare, q, qd, qdd, f_ext=f_ext)
+        return tau, inverse, forward, reactions, expected
+
+    moving = jax.jit(lambda q, qd: jd.body_velocities(bare, q, qd))
+    at = jax.jit(lambda q: jd.forward_kinematics(bare, q))(q)
+    f_ext = by_hand(model, at, moving(q, qd))
+    tau, inverse, forward, reactions, expected = run(model, bare, f_ext)
+    for method, found in inverse.items():
+        np.testing.assert_allclose(found, tau, atol=1e-11, err_msg=method)
+    for method, found in forward.items():
+        np.testing.assert_allclose(found, qdd, atol=1e-9, err_msg=method)
+    np.testing.assert_allclose(reactions, expected, atol=1e-11)
 
 
 def test_energy_and_losses_account_for_all_power(rng):
@@ -84,7 +112,7 @@ def test_energy_and_losses_account_for_all_power(rng):
 
 
 def test_derivatives_by_state_and_leaves_are_finite_differences(rng):
-    model = sprung()
+    model = chain()
     q, qd, tau = random_state(model, rng)
     leaves = jax.tree.map(jnp.asarray, model.forces)
 
@@ -96,25 +124,30 @@ def test_derivatives_by_state_and_leaves_are_finite_differences(rng):
     along = jax.tree.map(lambda a: jnp.asarray(rng.normal(size=a.shape)), x)
     weights = jnp.asarray(rng.normal(size=model.nv))
 
+    still = along[:2], jax.tree.map(jnp.zeros_like, leaves)
+
     @jax.jit
     def run(x, along):
-        _, forward = jax.jvp(accelerations, x, along)
+        def slope(along):
+            return jax.jvp(accelerations, x, along)[1]
+
         back = jax.vjp(accelerations, *x)[1](weights)
         pairs = zip(*map(jax.tree.leaves, (back, along)), strict=True)
         both = sum(jnp.vdot(a, b) for a, b in pairs)
         h = 1e-6
-        ends = [
-            accelerations(*jax.tree.map(lambda a, b, s=s: a + s * h * b, x, along))
-            for s in (1, -1)
-        ]
+        ends = jax.vmap(
+            lambda s: accelerations(*jax.tree.map(lambda a, b: a + s * b, x, along))
+        )(jnp.array([h, -h]))
+        directions = (*along[:2], along[2]), (*still[0], still[1])
+        slopes = jax.vmap(slope)(jax.tree.map(lambda *a: jnp.stack(a), *directions))
         A, _ = jd.linearize(model, q, qd, tau)
-        slopes = jax.jacfwd(accelerations, (0, 1))(*x)
-        return forward, both, (ends[0] - ends[1]) / (2 * h), A, slopes
+        return slopes, both, (ends[0] - ends[1]) / (2 * h), A
 
-    forward, both, expected, A, slopes = run(x, along)
+    (forward, by_state), both, expected, A = run(x, along)
     np.testing.assert_allclose(forward, expected, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(both, weights @ forward, rtol=1e-9)
-    np.testing.assert_allclose(A[model.nv :], np.hstack(slopes), atol=1e-8)
+    predicted = A[model.nv :] @ np.concatenate(along[:2])
+    np.testing.assert_allclose(by_state, predicted, atol=1e-8)
 
 
 def test_a_spring_at_rest_and_of_no_length_has_finite_derivatives():
@@ -127,12 +160,16 @@ def test_a_spring_at_rest_and_of_no_length_has_finite_derivatives():
     def qdd(q, qd):
         return jd.forward_dynamics(model, q, qd, zero)[0]
 
-    by_q = jax.jit(jax.jacfwd(qdd))
-    np.testing.assert_allclose(by_q(zero, zero), [-4.0])
-    np.testing.assert_allclose(by_q(zero + 0.5, zero), [-4.0])
-    second = jax.jit(jax.hessian(lambda q: jd.potential_energy(model, q)))(zero)
-    np.testing.assert_allclose(second, [[8.0]])
-    assert np.isfinite(jax.jit(jax.hessian(qdd))(zero, zero)).all()
+    @jax.jit
+    def run(q, qd):
+        bend = jax.hessian(lambda q: jd.potential_energy(model, q))
+        return jax.jacfwd(qdd)(q, qd), bend(q), jax.hessian(qdd)(q, qd)
+
+    for q in (zero, zero + 0.5):
+        slope, second, bend = run(q, zero)
+        np.testing.assert_allclose(slope, [-4.0])
+        np.testing.assert_allclose(second, [[8.0]])
+        assert np.isfinite(bend).all()
 
 
 def test_wrong_elements_are_errors_that_name_them():
@@ -150,7 +187,7 @@ def test_wrong_elements_are_errors_that_name_them():
 
 
 def test_elements_act_in_mechanisms_with_loops_and_in_single_precision(rng):
-    model = sprung().with_loop("left", (0.1, 0, 0), "right", (0, 0.1, 0), axes=(0,))
+    model = chain().with_loop(0, (0.1, 0, 0), 2, (0, 0.1, 0), axes=(0,))
     q, qd, tau = random_state(model, rng)
 
     @jax.jit
