@@ -49,8 +49,9 @@ def differences(model, q, qd, qdd, f_ext, base):
     return spread(tau, tau[0]), spread(M, M[0]), spread(accelerations, qdd)
 
 
-@pytest.mark.slow  # test_reference_dynamics.py has mixed joints by all methods
-@pytest.mark.parametrize("seed", range(10))
+@pytest.mark.parametrize(
+    "seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, 10))]
+)
 def test_all_methods_agree_on_twenty_random_trees_of_mixed_joints(seed, rng):
     tree = jd.robots.random_tree(seed, 6, joints=tuple(JOINT_TYPES))
     models = [with_effects(with_new_numbers(tree, rng), rng) for _ in range(20)]
