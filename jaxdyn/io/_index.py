@@ -6,12 +6,12 @@ import json
 import mimetypes
 import os
 import re
-import secrets
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from urllib.parse import quote
 
+from jaxdyn.io._drafts import new_file
 from jaxdyn.io._report import FINDINGS, Figure, Report, Table, Verdict, check_figures
 
 LARGEST = 20_000_000  # bytes of pictures that one page may carry
@@ -102,9 +102,9 @@ def _write(page: Path, title: str, body: list[str]) -> Path:
         *body,
         "</body>\n</html>\n",
     ]
-    draft = page.with_name(f".{page.stem}.{secrets.token_hex(4)}.html")
-    draft.write_text("\n".join(filter(None, parts)), encoding="utf-8")
-    return draft.replace(page)
+    with new_file(page) as draft:
+        draft.write_text("\n".join(filter(None, parts)), encoding="utf-8")
+    return page
 
 
 def _found(folder: Path, name: str) -> list[Path]:

@@ -6,7 +6,12 @@ from typing import Literal
 
 import numpy as np
 
-from jaxdyn.identify._intervals import confidence_interval
+from jaxdyn.identify._estimates import (
+    Estimates,
+    confidence_interval,
+    correlated_pairs,
+    correlations,
+)
 from jaxdyn.identify.linear._base import BaseParameters, base_of
 from jaxdyn.identify.linear._columns import FREE, chosen_columns
 from jaxdyn.identify.linear._covariance import Kind
@@ -69,6 +74,11 @@ class LinearFit:
         return np.sqrt(np.diag(self.covariance))
 
     @property
+    def correlation(self) -> np.ndarray:
+        """The correlations of the errors."""
+        return correlations(self.covariance)
+
+    @property
     def rms(self) -> np.ndarray:
         """Root mean square of the residuals of each joint."""
         return np.sqrt(np.mean(self.residuals**2, axis=0))
@@ -85,14 +95,19 @@ class LinearFit:
 
     def correlated(self, above: float = 0.9) -> list[tuple[str, str, float]]:
         """Pairs of combinations whose errors are correlated, the worst first."""
-        r = self.covariance / np.outer(self.std, self.std)
-        words = self.combinations
-        pairs = [
-            (words[i], words[j], float(r[i, j]))
-            for i, j in zip(*np.triu_indices(self.rank, 1), strict=True)
-            if abs(r[i, j]) > above
-        ]
-        return sorted(pairs, key=lambda pair: -abs(pair[2]))
+        return correlated_pairs(self.combinations, self.correlation, above)
+
+    def estimates(self, level: float = 0.95) -> Estimates:
+        """Combinations, nominal and fitted values, standard deviations, intervals."""
+        return Estimates(
+            names=self.combinations,
+            nominal=self.base.of(self.model),
+            fitted=self.beta,
+            std=self.std,
+            interval=self.interval(level),
+            determined=np.isfinite(self.std),
+            level=level,
+        )
 
 
 def least_squares(
