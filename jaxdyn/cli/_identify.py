@@ -88,7 +88,9 @@ def _prepared(config: settings.Identification, folder: Path) -> _Task:
         start = identification.linear_starts(chosen, log)
         start = {k: x for k, x in start.items() if k not in given.start}
         chosen = _chosen(given, model, start | given.start)  # later ones win
-    residual, priors = _residual(config.residual, model), _priors(config.prior)
+    residual, *priors = (
+        _made(x, model.dtype) for x in (config.residual, *config.prior)
+    )
     for k, prior in enumerate(priors):
         try:  # what it names is looked at before anything runs
             prior.check(chosen)
@@ -134,26 +136,21 @@ def _chosen(given: settings.Parameters, model: Model, start: dict[str, float]) -
     return identification.choose(model, given.fit, **options, start=start)
 
 
-def _residual(given: Any, model: Model) -> Any:
-    std = given.std
-    if isinstance(std, list):
-        std = jnp.asarray(std, model.dtype)
-    if isinstance(given, settings.Torque):
-        return identification.Torque(std)
-    if isinstance(given, settings.Acceleration):
-        return identification.Acceleration(std)
-    options = {k: getattr(given, k) for k in ("length", "free_start", "continuity")}
-    return identification.Simulated(std, **options)
+_KINDS = {
+    "torque": identification.Torque,
+    "acceleration": identification.Acceleration,
+    "trajectory": identification.Simulated,
+    "gaussian": identification.Gaussian,
+    "geodesic": identification.Geodesic,
+}
 
 
-def _priors(given: list[Any]) -> list[Any]:
-    made = []
-    for x in given:
-        if isinstance(x, settings.GeodesicPrior):
-            made.append(identification.Geodesic(x.pattern, x.std))
-        else:
-            made.append(identification.Gaussian(x.pattern, x.std, x.mean, x.relative))
-    return made
+def _made(given: Any, dtype: Any) -> Any:
+    """The residual or prior whose arguments are the keys of a table."""
+    options = dataclasses.asdict(given)
+    if isinstance(options["std"], list):
+        options["std"] = jnp.asarray(options["std"], dtype)
+    return _KINDS[options.pop("kind")](**options)
 
 
 def _solver(given: Any) -> Any:

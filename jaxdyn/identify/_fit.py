@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 from tqdm import tqdm
 
-from jaxdyn.identify._checkpoints import Checkpoints, digest
+from jaxdyn.identify._checkpoints import Checkpoints, Found, digest, search
 from jaxdyn.identify._choice import Parameters
 from jaxdyn.identify._estimates import (
     Estimates,
@@ -21,7 +21,7 @@ from jaxdyn.identify._estimates import (
 )
 from jaxdyn.identify._priors import Prior
 from jaxdyn.identify._problem import Problem, Residual, held_out_size, split
-from jaxdyn.identify._solvers import Found, LevenbergMarquardt, Optax
+from jaxdyn.identify._solvers import LevenbergMarquardt, Optax
 from jaxdyn.identify._uncertainty import Uncertainty, uncertainty
 from jaxdyn.model import Model
 
@@ -177,8 +177,8 @@ def fit(
         lags: rows over which noise may be correlated; intervals then allow for it.
         checkpoint: a folder for states of the search: a fit that was killed goes on
             from the last one and ends as if it had not been. It is removed at the end.
-            The states of another fit (other data, parameters, residuals, solvers or
-            numbers of these) are an error.
+            The states of another fit (other data, parameters, residuals, solvers,
+            numbers or functions of these), or of another release of JAX, are an error.
         progress: whether a bar is shown.
         throw: whether a loss that is not finite raises.
 
@@ -194,7 +194,9 @@ def fit(
     rows, held = split(residual.rows(parameters.nominal, data), validation)
     residual = _in_mode(residual, solver.forward)
     problem = Problem(parameters, residual, priors, rows)
-    saved = _checkpoints(checkpoint, problem, solver)
+    saved = None
+    if checkpoint is not None:
+        saved = Checkpoints(checkpoint, digest(solver, problem, held))
     steps = tqdm(total=solver.steps, disable=not progress, unit="step", file=sys.stderr)
 
     def tell(count: int, loss: float) -> None:
@@ -202,7 +204,7 @@ def fit(
         steps.set_postfix_str(f"loss {loss:.4g}")
 
     try:
-        found = solver(problem, held, saved, tell)
+        found = search(solver, problem, held, saved, tell)
     finally:
         steps.close()
         if saved is not None:
@@ -242,11 +244,3 @@ def _in_mode(residual: Residual, forward: bool) -> Residual:
     if not hasattr(residual, "forward"):
         return residual
     return dataclasses.replace(residual, forward=forward)
-
-
-def _checkpoints(
-    folder: str | os.PathLike[str] | None, problem: Problem, solver: Any
-) -> Checkpoints | None:
-    if folder is None:
-        return None
-    return Checkpoints(folder, digest(problem, solver))

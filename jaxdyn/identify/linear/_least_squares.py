@@ -13,17 +13,21 @@ from jaxdyn.identify._estimates import (
     correlations,
 )
 from jaxdyn.identify.linear._base import BaseParameters, base_of
-from jaxdyn.identify.linear._columns import FREE, chosen_columns
+from jaxdyn.identify.linear._columns import (
+    FREE,
+    Rows,
+    chosen_columns,
+    log_rows,
+    split_rows,
+)
 from jaxdyn.identify.linear._covariance import Kind
 from jaxdyn.identify.linear._estimate import (
     Errors,
-    Estimate,
     ordinary,
     products,
     total,
     weighted,
 )
-from jaxdyn.identify.linear._rows import Rows, log_rows, split_rows
 from jaxdyn.io import Log
 from jaxdyn.model import Model
 
@@ -190,31 +194,17 @@ def least_squares(
         others = [split_rows(x, validation)[0] for x in others]
         errors = _errors(rows, others, base) if others else None
         found = total(A, b, found, errors, covariance)
-    return _fit(model, base, found, A, b, held)
-
-
-def _fit(
-    model: Model,
-    base: BaseParameters,
-    found: Estimate,
-    A: np.ndarray,
-    b: np.ndarray,
-    held: Rows,
-) -> LinearFit:
-    def residuals(A: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return b - A @ found.beta
-
     return LinearFit(
         model,
         base,
         found.beta,
         found.covariance,
         found.noise,
-        residuals(A, b),
-        residuals(held.Y[..., base.independent], held.b),
-        found.condition,
-        b.size - base.rank,
-        found.lags,
+        residuals=b - A @ found.beta,
+        validation_residuals=held.b - held.Y[..., base.independent] @ found.beta,
+        condition=found.condition,
+        degrees=b.size - base.rank,
+        lags=found.lags,
     )
 
 
