@@ -1,7 +1,6 @@
 """`jaxdyn excite`: a motion from which the parameters of a robot are known best."""
 
 import argparse
-import csv
 import sys
 import time
 from pathlib import Path
@@ -13,22 +12,23 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxdyn import identify as identification
-from jaxdyn.cli._excite_settings import Excitation
+from jaxdyn.cli._identify_settings import Excitation
 from jaxdyn.cli._interrupt import interruptible
-from jaxdyn.cli._problem import robot_model
-from jaxdyn.cli._robots import radian_rates, radians
-from jaxdyn.cli._simulate import settings_of
+from jaxdyn.cli._results import animate, errors_of, folder_of, settings_of, written
+from jaxdyn.cli._robots import robot_model
 from jaxdyn.dynamics import inverse_dynamics
 from jaxdyn.io import (
     Figure,
     Log,
     Report,
     Table,
+    aligned,
     check_results,
-    new_results,
+    radians,
     save_log,
     save_summary,
     save_trajectory,
+    write_csv,
     write_page,
 )
 from jaxdyn.model import Model
@@ -40,10 +40,10 @@ def excite(arguments: argparse.Namespace) -> int:
     """Designs the motion, prints what it will tell and writes its results."""
     path: Path = arguments.config
     config = settings_of(path, Excitation, "an excitation")
-    folder: Path = arguments.output or Path("results") / path.stem
+    folder = folder_of(arguments)
     check_results(folder, arguments.force)
     start = time.perf_counter()
-    try:
+    with errors_of(path):
         model = robot_model(config.robot, path.parent)
         options = _options(config, model)
         print(
@@ -51,15 +51,11 @@ def excite(arguments: argparse.Namespace) -> int:
             flush=True,
         )
         found, other = interruptible(lambda: _designed(config, model, options))
-    except (ValueError, OSError) as error:
-        raise ValueError(f"{path}: {error}") from None
     log = _sampled(model, found.motion, config)
     seconds = round(time.perf_counter() - start, 3)
-    with new_results(folder, arguments.force) as new:
+    with written(arguments) as new:
         _write(new, folder.name, config, model, log, found, other, seconds)
-        files = sorted(p.name for p in new.iterdir() if p.name[0] != ".")
-    _print(found, other, seconds)
-    print(f"\nwritten to {folder}/: {', '.join(files)}")
+        _print(found, other, seconds)
     print(f"open {folder}/report.html")
     return 0
 
@@ -79,10 +75,9 @@ def _options(config: Excitation, model: Model) -> dict[str, Any]:
     }
     options |= {k: _each(f"limits.{k}", x, model.nq) for k, x in poses.items()}
     if config.degrees:
-        turned = {"lower": radians, "upper": radians, "velocity": radian_rates}
-        for name, turn in turned.items():
+        for name, array in {"lower": "q", "upper": "q", "velocity": "qd"}.items():
             if options[name] is not None:
-                options[name] = turn(model, options[name])
+                options[name] = radians(model, array, options[name])
     names = ("duration", "parameters", "harmonics", "form", "criterion", "samples")
     return options | {name: getattr(config, name) for name in names}
 
@@ -158,10 +153,7 @@ def _write(
     save_log(folder / "motion.csv", model, log)
     save_trajectory(folder, model, log)
     rows = _rows(found, other)
-    with open(folder / "deviations.csv", "w", encoding="utf-8", newline="") as out:
-        writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
+    write_csv(folder / "deviations.csv", list(rows[0]), map(dict.values, rows))
     statistics = {
         "result": found.result,
         "condition": found.condition,
@@ -194,18 +186,7 @@ def _draw(
         for path in view.save_plots(model, log, folder):
             if path.stem in titles:
                 figures.append(Figure(path.name, f"{titles[path.stem]} of the joints."))
-    if config.output.animation:
-        from jaxdyn.view import save_animation
-
-        save_animation(
-            model,
-            log.ts,
-            log.q,
-            folder / "animation.html",
-            qd=log.qd,
-            tau=log.tau,
-            fps=config.output.fps,
-        )
+    animate(config.output, model, log, folder)
     return figures
 
 
@@ -261,10 +242,7 @@ def _print(found: Any, other: Any, seconds: float) -> None:
     cells = [
         [row["name"], *(f"{x:.4g}" for x in list(row.values())[1:])] for row in rows
     ]
-    table = [head, *cells[:ROWS]]
-    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    for row in table:
-        print("  " + "  ".join(x.ljust(w) for x, w in zip(row, widths, strict=True)))
+    print(aligned([head, *cells[:ROWS]], indent="  "))
     if len(rows) > ROWS:
         print(f"  and {len(rows) - ROWS} more in deviations.csv")
     if other is not None:

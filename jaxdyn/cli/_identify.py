@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import dataclasses
 import hashlib
 import json
 import shutil
@@ -17,13 +18,12 @@ import optax
 
 from jaxdyn import identify as identification
 from jaxdyn.cli import _identify_settings as settings
-from jaxdyn.cli._estimates import Estimate, linear_starts, of_fit, of_linear
+from jaxdyn.cli._identify_report import LEVEL, Estimate
 from jaxdyn.cli._identify_results import compared, print_estimate, write_results
 from jaxdyn.cli._interrupt import interruptible
-from jaxdyn.cli._measured import measured
-from jaxdyn.cli._problem import robot_model
-from jaxdyn.cli._simulate import settings_of
-from jaxdyn.io import Log, check_results, config_dict, new_results, to_dict
+from jaxdyn.cli._results import errors_of, folder_of, settings_of, written
+from jaxdyn.cli._robots import robot_model
+from jaxdyn.io import Log, check_results, config_dict, join_logs, load_log, to_dict
 from jaxdyn.model import Model
 
 
@@ -44,25 +44,21 @@ def identify(arguments: argparse.Namespace) -> int:
     """Fits the model, prints a table and writes its results."""
     path: Path = arguments.config
     config = settings_of(path, settings.Identification, "an identification")
-    folder: Path = arguments.output or Path("results") / path.stem
+    folder = folder_of(arguments)
     check_results(folder, arguments.force)
     start = time.perf_counter()
-    try:
+    with errors_of(path):
         task = _prepared(config, path.parent)
         print(_opening(task), flush=True)
         kept = _checkpoint(folder, task)
         estimate = interruptible(lambda: _estimate(task, kept))
-    except (ValueError, OSError) as error:
-        raise ValueError(f"{path}: {error}") from None
     quality = compared(task.model, estimate, task.log)
     seconds = round(time.perf_counter() - start, 3)
-    with new_results(folder, arguments.force) as new:
+    with written(arguments) as new:
         write_results(new, folder.name, config, task.log, estimate, quality, seconds)
-        files = sorted(p.name for p in new.iterdir() if p.name[0] != ".")
+        print_estimate(estimate, quality, seconds)
     with contextlib.suppress(OSError):  # it is not there, or has something else
         _states(folder).rmdir()
-    print_estimate(estimate, quality, seconds)
-    print(f"\nwritten to {folder}/: {', '.join(files)}")
     if config.output.report:
         print(f"open {folder}/report.html")
     return 0
@@ -89,10 +85,12 @@ def _prepared(config: settings.Identification, folder: Path) -> _Task:
         model = identification.definite(model)
     chosen = _chosen(given, model, given.start)
     if isinstance(config.residual, settings.Torque):
-        start = linear_starts(model, log, chosen)
+        start = identification.linear_starts(chosen, log)
         start = {k: x for k, x in start.items() if k not in given.start}
         chosen = _chosen(given, model, start | given.start)  # later ones win
-    residual, priors = _residual(config.residual, model), _priors(config.prior)
+    residual, *priors = (
+        _made(x, model.dtype) for x in (config.residual, *config.prior)
+    )
     for k, prior in enumerate(priors):
         try:  # what it names is looked at before anything runs
             prior.check(chosen)
@@ -101,37 +99,58 @@ def _prepared(config: settings.Identification, folder: Path) -> _Task:
     return _Task(config, model, log, chosen, residual, priors, _solver(config.method))
 
 
+def measured(config: settings.Identification, model: Model) -> Log:
+    """What all logs have measured, filtered each by itself.
+
+    Raises:
+        ValueError: a log cannot be read, or lacks what a fit needs.
+    """
+    logs = []
+    for given in config.logs:
+        options = dataclasses.asdict(given)
+        log = load_log(options.pop("file"), model, **options)
+        if config.filter is not None:
+            try:
+                log = identification.filtered(
+                    log, model, **dataclasses.asdict(config.filter)
+                )
+            except ValueError as error:
+                raise ValueError(f"filter: log {str(given.file)!r}: {error}") from None
+        _check(config, log, given.file)
+        logs.append(log)
+    return logs[0] if len(logs) == 1 else join_logs(logs)
+
+
+def _check(config: settings.Identification, log: Log, file: Path) -> None:
+    is_motion = isinstance(config.residual, settings.Motion)
+    for name in ("qd",) if is_motion else ("qd", "qdd", "tau"):
+        if getattr(log, name) is None:
+            advice = "record the joint forces"
+            if name != "tau":
+                advice = "add a table filter with a cutoff, which makes it"
+            raise ValueError(f"log {str(file)!r} has no {name}: {advice}.")
+
+
 def _chosen(given: settings.Parameters, model: Model, start: dict[str, float]) -> Any:
-    return identification.choose(
-        model,
-        given.fit,
-        without=given.without,
-        tied=given.tied,
-        mirrored=given.mirrored,
-        start=start,
-    )
+    options = {k: getattr(given, k) for k in ("without", "tied", "mirrored")}
+    return identification.choose(model, given.fit, **options, start=start)
 
 
-def _residual(given: Any, model: Model) -> Any:
-    std = given.std
-    if isinstance(std, list):
-        std = jnp.asarray(std, model.dtype)
-    if isinstance(given, settings.Torque):
-        return identification.Torque(std)
-    if isinstance(given, settings.Acceleration):
-        return identification.Acceleration(std)
-    options = {k: getattr(given, k) for k in ("length", "free_start", "continuity")}
-    return identification.Simulated(std, **options)
+_KINDS = {
+    "torque": identification.Torque,
+    "acceleration": identification.Acceleration,
+    "trajectory": identification.Simulated,
+    "gaussian": identification.Gaussian,
+    "geodesic": identification.Geodesic,
+}
 
 
-def _priors(given: list[Any]) -> list[Any]:
-    made = []
-    for x in given:
-        if isinstance(x, settings.GeodesicPrior):
-            made.append(identification.Geodesic(x.pattern, x.std))
-        else:
-            made.append(identification.Gaussian(x.pattern, x.std, x.mean, x.relative))
-    return made
+def _made(given: Any, dtype: Any) -> Any:
+    """The residual or prior whose arguments are the keys of a table."""
+    options = dataclasses.asdict(given)
+    if isinstance(options["std"], list):
+        options["std"] = jnp.asarray(options["std"], dtype)
+    return _KINDS[options.pop("kind")](**options)
 
 
 def _solver(given: Any) -> Any:
@@ -174,9 +193,11 @@ def _estimate(task: _Task, kept: Path) -> Estimate:
         )
     except RuntimeError as error:
         raise ValueError(str(error).partition(" throw=False")[0]) from None
-    is_force = isinstance(config.residual, settings.Torque)
-    std = np.asarray(config.residual.std) if is_force else None
-    return of_fit(fit, task.log, _held(task, fit), std)
+    try:
+        combinations = identification.fitted_combinations(fit, task.log, level=LEVEL)
+    except ValueError:  # forces are not linear in what was fitted
+        combinations = None
+    return Estimate(fit, fit.model, fit.message, _held(task, fit), combinations)
 
 
 def _held(task: _Task, fit: Any) -> int:
@@ -198,7 +219,18 @@ def _linear(task: _Task, method: settings.Linear) -> Estimate:
         covariance=method.covariance,
         validation=task.config.validation,
     )
-    return of_linear(found)
+    message = f"Condition of the regressor {found.condition:.3g}. "
+    try:
+        near = identification.consistent(found)
+        model = near.model
+        message += (
+            f"The nearest possible model is {np.sqrt(near.misfit / found.rank):.3g} "
+            "standard deviations from them, in the mean."
+        )
+    except ValueError as error:
+        model = None
+        message += f"There is no model: {error}"
+    return Estimate(found, model, message, len(found.validation_residuals))
 
 
 def _states(folder: Path) -> Path:

@@ -1,13 +1,17 @@
-"""The page about an identification."""
+"""What an identification found, in one form for all methods, and the page about it."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from jaxdyn.cli import _identify_settings as settings
-from jaxdyn.cli._estimates import LEVEL, Estimate, Numbers
+from jaxdyn.identify import Estimates, Fit, LinearFit
 from jaxdyn.io import Figure, Log, Report, Table
+from jaxdyn.model import Model
 
+LEVEL = 0.95  # of intervals
+_STRONG = 0.95  # correlations from which on two parameters are hardly told apart
 _ROUNDING = 1e-13
 _PAIRS = 30  # correlated pairs that are listed
 _METHODS = {
@@ -19,6 +23,49 @@ _RESIDUALS = {
     "acceleration": "joint accelerations (forward dynamics)",
     "trajectory": "simulated motions",
 }
+
+
+@dataclass(frozen=True, eq=False)
+class Estimate:
+    """Parameters with intervals, and the model they make.
+
+    Attributes:
+        found: what the method itself returned.
+        model: with these parameters; None where there is none that could exist.
+        held: how many of the last rows were held out.
+        combinations: of parameters, which the motion tells; None if that is unknown.
+    """
+
+    found: Fit | LinearFit
+    model: Model | None
+    message: str
+    held: int
+    combinations: Estimates | None = None
+
+    @property
+    def what(self) -> str:
+        """What the parameters are, in words."""
+        return "parameters" if isinstance(self.found, Fit) else "combinations"
+
+    @property
+    def robot(self) -> str:
+        """The name of the robot."""
+        return self.found.model.name
+
+    @property
+    def parameters(self) -> Estimates:
+        """The parameters."""
+        return self.found.estimates(LEVEL)
+
+    @property
+    def held_rms(self) -> Any:
+        """The size of residuals of rows that were held out, None if there are none."""
+        return self.found.validation_rms if self.held else None
+
+    @property
+    def strong(self) -> list[tuple[str, str, float]]:
+        """Pairs of parameters with strongly correlated errors."""
+        return self.found.correlated(_STRONG)
 
 
 def report_of(
@@ -65,15 +112,16 @@ def _text(
         f"{len(log.ts)} rows of {files}{held}, by {way}, comparing "
         f"{_RESIDUALS[config.residual.kind]}. {estimate.message}"
     ]
-    if np.ndim(estimate.rms) == 0:
-        text = f"The residuals have a size of {estimate.rms:.4g} standard deviations"
+    if isinstance(estimate.found, Fit):
+        rms = estimate.found.rms
+        text = f"The residuals have a size of {rms:.4g} standard deviations"
         if estimate.held_rms is not None:
             text += f", {estimate.held_rms:.4g} on rows that were held out"
         parts.append(
             f"{text}. Near 1 the noise that was assumed explains them; intervals are "
             "scaled by it."
         )
-    hidden = np.flatnonzero(~estimate.parameters.known)
+    hidden = np.flatnonzero(~estimate.parameters.determined)
     if hidden.size:
         names = ", ".join(f"`{estimate.parameters.names[k]}`" for k in hidden)
         parts.append(
@@ -96,9 +144,9 @@ def _quality(joints: list[dict[str, Any]]) -> Table:
     )
 
 
-def _numbers(title: str, numbers: Numbers) -> Table:
+def _numbers(title: str, numbers: Estimates) -> Table:
     rows = []
-    for row, is_known in zip(numbers.rows, numbers.known, strict=True):
+    for row, is_known in zip(numbers.rows, numbers.determined, strict=True):
         told = [_digits(row[key]) for key in ("std", "low", "high")]
         told = told if is_known else ["not determined", "", ""]
         rows.append(
@@ -110,9 +158,9 @@ def _numbers(title: str, numbers: Numbers) -> Table:
 
 
 def _pairs(estimate: Estimate) -> Table:
-    shown = estimate.strong[:_PAIRS]
-    more = len(estimate.strong) - len(shown)
-    text = f", the worst {len(shown)} of {len(estimate.strong)}" if more else ""
+    pairs = estimate.strong
+    shown = pairs[:_PAIRS]
+    text = f", the worst {_PAIRS} of {len(pairs)}" if len(pairs) > _PAIRS else ""
     return Table(
         f"Strongly correlated pairs: their sums or differences are known better than "
         f"they are by themselves{text}",

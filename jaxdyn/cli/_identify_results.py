@@ -1,17 +1,28 @@
 """Files and words for what an identification found."""
 
-import csv
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import equinox as eqx
+import jax
 import numpy as np
 
 from jaxdyn.cli import _identify_settings as settings
-from jaxdyn.cli._estimates import LEVEL, Estimate, Numbers, forces
-from jaxdyn.cli._identify_report import digits, report_of
-from jaxdyn.io import Log, column_names, save_summary, to_dict, to_urdf, write_page
+from jaxdyn.cli._identify_report import LEVEL, Estimate, digits, report_of
+from jaxdyn.dynamics import inverse_dynamics
+from jaxdyn.identify import Estimates, Fit
+from jaxdyn.io import (
+    Log,
+    aligned,
+    column_names,
+    save_summary,
+    to_dict,
+    to_urdf,
+    write_csv,
+    write_page,
+)
 from jaxdyn.model import Model
 
 ROWS = 30  # parameters that are printed
@@ -69,6 +80,21 @@ def compared(model: Model, estimate: Estimate, log: Log) -> Quality | None:
     return Quality(joints, estimate.held, tau, nominal, fitted)
 
 
+def forces(model: Model, log: Log) -> np.ndarray | None:
+    """The joint forces of a model at the rows of a log.
+
+    None where these cannot be compared: loops share them, or the log has none.
+    """
+    if model.loops or log.qd is None or log.qdd is None or log.tau is None:
+        return None
+    return np.asarray(_forces(model, log.q, log.qd, log.qdd))
+
+
+@eqx.filter_jit
+def _forces(model: Model, q: Any, qd: Any, qdd: Any) -> Any:
+    return jax.vmap(inverse_dynamics, (None, 0, 0, 0))(model, q, qd, qdd)
+
+
 def write_results(
     folder: Path,
     name: str,
@@ -79,17 +105,20 @@ def write_results(
     seconds: float,
 ) -> None:
     """Writes tables, the model, plots and the page."""
-    _write_numbers(folder / "parameters.csv", estimate.parameters)
+    rows = estimate.parameters.rows
+    write_csv(folder / "parameters.csv", list(rows[0]), map(dict.values, rows))
     if estimate.combinations is not None:
-        _write_numbers(folder / "combinations.csv", estimate.combinations)
+        others = estimate.combinations.rows
+        path = folder / "combinations.csv"
+        write_csv(path, list(others[0]), map(dict.values, others))
     notes = _write_model(folder, estimate.model) + _doubts(config, quality)
     statistics = {
         "rows": len(log.ts),
         "message": estimate.message,
-        "rms": estimate.rms,
+        "rms": estimate.found.rms,
         "validation_rms": estimate.held_rms,
         "joints": None if quality is None else quality.table,
-        estimate.what: estimate.parameters.rows,
+        estimate.what: rows,
         "strongly_correlated": [list(pair) for pair in estimate.strong],
         "notes": notes,
         "seconds": seconds,
@@ -110,34 +139,27 @@ def print_estimate(estimate: Estimate, quality: Quality | None, seconds: float) 
         head = ["joint", "measured", "nominal", "fitted", "held out"]
         keys = ("measured", "nominal", "fitted", "held_out")
         rows = [[x["joint"], *(_number(x[k]) for k in keys)] for x in quality.table]
-        _print_table([head, *rows])
+        print(aligned([head, *rows], indent="  "))
     _print_numbers(estimate.what, estimate.parameters, "parameters.csv")
     if estimate.combinations is not None:
         _print_numbers("combinations", estimate.combinations, "combinations.csv")
     print(f"{estimate.message} {seconds:.1f} s with compilation.")
 
 
-def _print_numbers(what: str, numbers: Numbers, file: str) -> None:
+def _print_numbers(what: str, numbers: Estimates, file: str) -> None:
     """Those that the data determine, and how many there are besides."""
     print(f"\n{what}, with {LEVEL:.0%} intervals:")
-    told = [x for x, known in zip(numbers.rows, numbers.known, strict=True) if known]
+    pairs = zip(numbers.rows, numbers.determined, strict=True)
+    told = [row for row, is_known in pairs if is_known]
     keys = ("nominal", "fitted", "std", "low", "high")
     rows = [["", *keys[:3], "from", "to"]]
     rows += [[x["name"], *(_number(x[key]) for key in keys)] for x in told[:ROWS]]
-    _print_table(rows)
+    print(aligned(rows, indent="  "))
     if len(told) > ROWS:
         print(f"  and {len(told) - ROWS} more in {file}")
     left = len(numbers.names) - len(told)
     if left > 0:
         print(f"  {left} more are not determined by themselves: see {file}")
-
-
-def _write_numbers(path: Path, numbers: Numbers) -> None:
-    rows = numbers.rows
-    with open(path, "w", encoding="utf-8", newline="") as out:
-        writer = csv.DictWriter(out, list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
 
 
 def _write_model(folder: Path, model: Model | None) -> list[str]:
@@ -190,7 +212,7 @@ def _draw(
     shown = {"parameters": estimate.parameters, "combinations": estimate.combinations}
     for file, numbers in shown.items():
         if numbers is not None:
-            known = np.flatnonzero(numbers.known)
+            known = np.flatnonzero(numbers.determined)
             view.plot_intervals(
                 folder / f"{file}.png",
                 [_short(numbers.names[k]) for k in known],
@@ -200,16 +222,17 @@ def _draw(
                 numbers.interval[known],
             )
             figures[f"{file}.png"] = _caption(file, estimate)
-    known = np.flatnonzero(estimate.parameters.known)
+    known = np.flatnonzero(estimate.parameters.determined)
     if len(known) > 1:
         view.plot_correlation(
             folder / "correlation.png",
             [_short(estimate.parameters.names[k]) for k in known],
-            estimate.correlation[np.ix_(known, known)],
+            estimate.found.correlation[np.ix_(known, known)],
         )
         figures["correlation.png"] = "Correlations of errors."
-    if estimate.losses is not None and len(estimate.losses) > 1:
-        view.plot_history(folder / "history.png", estimate.losses, estimate.validations)
+    found = estimate.found
+    if isinstance(found, Fit) and len(found.losses) > 1:
+        view.plot_history(folder / "history.png", found.losses, found.validations)
         figures["history.png"] = "The loss at each step of the search."
     return figures
 
@@ -234,16 +257,3 @@ def _rms(x: np.ndarray) -> float:
 
 def _number(x: float | None) -> str:
     return "" if x is None else digits(x)
-
-
-def _print_table(rows: list[list[str]]) -> None:
-    width = max(map(len, rows))
-    rows = [row + [""] * (width - len(row)) for row in rows]
-    widths = [min(max(map(len, column)), 60) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = [_cut(x, w).ljust(w) for x, w in zip(row, widths, strict=True)]
-        print(f"  {'  '.join(cells)}".rstrip())
-
-
-def _cut(text: str, width: int) -> str:
-    return text if len(text) <= width else f"{text[: width - 3]}..."

@@ -6,14 +6,11 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from jaxdyn.algorithms.kinematics import (
-    forward_kinematics,
-    frame_poses,
-    neutral,
-)
+from jaxdyn.algorithms.kinematics import forward_kinematics, frame_poses, neutral
 from jaxdyn.analysis import check_installation
-from jaxdyn.cli._robots import load, radians
+from jaxdyn.cli._robots import load
 from jaxdyn.dynamics import gravity_forces, mass_matrix
+from jaxdyn.io import radians
 from jaxdyn.model import Model
 
 
@@ -37,7 +34,7 @@ def info(arguments: argparse.Namespace) -> int:
             f"--q has {len(q)} numbers, expected {model.nq}: {model.name!r}."
         )
     if arguments.degrees and arguments.q is not None:
-        q = radians(model, q)
+        q = radians(model, "q", q).tolist()
     print(model)
     print(f"\nmodules\n{model.modules}\n\npose q = {[round(x, 6) for x in q]}")
     pose = jnp.asarray(q, model.dtype)
@@ -57,10 +54,8 @@ def info(arguments: argparse.Namespace) -> int:
 
 def _print_loads(model: Model, pose: Any) -> None:
     """For each joint coordinate the force that holds it and the inertia it feels."""
-    forces, inertia = (
-        gravity_forces(model, pose),
-        jnp.diagonal(mass_matrix(model, pose)),
-    )
+    forces = gravity_forces(model, pose)
+    inertia = jnp.diagonal(mass_matrix(model, pose))
     print("\nat rest: joint force against gravity, diagonal of the inertia matrix")
     for i, joint in enumerate(model.joint_names):
         at = model.v_slice(i)

@@ -6,7 +6,9 @@ import math
 import os
 import signal
 import sys
+import tomllib
 from collections.abc import Sequence
+from importlib import resources
 from importlib.metadata import version
 from pathlib import Path
 
@@ -20,113 +22,6 @@ from jaxdyn.cli._robots import KNOWN
 from jaxdyn.cli._simulate import simulate
 from jaxdyn.cli._view import view
 from jaxdyn.io import numbers
-
-_TOP = """\
-first steps:
-  jaxdyn info puma_560                    what a robot is made of
-  jaxdyn simulate configs/puma.toml       simulate it: table, plots, animation
-  jaxdyn view results/puma                watch the result
-  jaxdyn identify configs/puma_identify.toml     fit a robot to measured motions
-  jaxdyn reproduce                        list the experiments
-  jaxdyn COMMAND --help                   more about a command
-"""
-_INFO = """\
-examples:
-  jaxdyn info puma_560 --degrees --q 0 45 180 0 45 0 -o puma.png
-  jaxdyn info my_robot.urdf
-  jaxdyn info --check
-"""
-_SIMULATE = """\
-The file says which robot moves, how it starts, what drives it and for how long:
-
-  robot = "puma_560"
-  degrees = true
-  motion = {kind = "cycloidal", q1 = [90, 45, 180, 0, 45, 0], duration = 2}
-  control = {kind = "computed_torque", kp = 100, kd = 20}
-
-All of it is checked before anything runs. docs/command_line.md has every key.
-
-written to results/NAME/, NAME being that of the file (or to -o FOLDER):
-  trajectory.npz    times, positions, rates, forces, energies, and the robot itself
-  summary.json      versions, settings, steps, errors
-  *.png             plots
-  animation.html    the moving robot, one page that needs no network
-
-Nothing is overwritten without --force; an interrupted run leaves nothing behind.
-
-example:
-  jaxdyn simulate configs/puma.toml -o results/first
-"""
-_IDENTIFY = """\
-The file says which robot it is, where the measured motions are, and what is to be
-fitted to them:
-
-  robot = "my_robot.urdf"
-  log = {file = "run.csv", columns = {time = "t", pos_1 = "j1.q", cur_1 = "j1.tau"}}
-  filter = {cutoff = 5}
-  parameters = {fit = ["*.inertial", "*.damping", "*.friction"]}
-
-A log is a CSV or NPZ file with the time t and the positions JOINT.q, and with the joint
-forces JOINT.tau; rates and accelerations are made by the filter. Take the cutoff (Hz)
-about five times the highest frequency of the motion.
-All of it is checked before anything runs. docs/command_line.md has every key.
-
-written to results/NAME/, NAME being that of the file (or to -o FOLDER):
-  report.html       how well it fits, and all parameters with 95 % intervals
-  model.json        the fitted robot, for robot = "model.json" in any settings
-  model.urdf        the same, where URDF can hold it
-  parameters.csv    name, nominal, fitted, standard deviation, interval
-  summary.json      versions, settings, numbers
-  *.png             plots
-
-Nothing is overwritten without --force. A fit that was interrupted or killed goes on
-where it was, when the same command is given again: its states are kept in
-results/NAME.checkpoint/ until it is complete.
-
-example:
-  jaxdyn identify configs/puma_identify.toml
-"""
-_EXCITE = """\
-The file says which robot it is, how long it may move, and within which limits:
-
-  robot = "my_robot.urdf"
-  duration = 10
-  rate = 100
-
-The motion is the one that tells most about the parameters of the robot. Send it to the
-robot, log positions and forces, and fit them with jaxdyn identify.
-
-written to results/NAME/, NAME being that of the file (or to -o FOLDER):
-  motion.csv        the motion for a controller: t, JOINT.q, JOINT.qd, JOINT.qdd, and
-                    the forces JOINT.tau of the nominal robot
-  trajectory.npz    the same as arrays, for jaxdyn view
-  deviations.csv    how sure each combination of parameters will be
-  report.html, summary.json, *.png, animation.html
-
-example:
-  jaxdyn excite configs/puma_excite.toml
-"""
-_REPRODUCE = """\
-An experiment asks whether something in print is so, and answers with tables, plots and
-a verdict on each claim. It is experiments/NAME.py with the settings configs/NAME.toml.
-
-written to results/NAME/ (or to FOLDER/NAME with -o FOLDER):
-  report.md, report.json, *.png
-  ../index.html     all reports on one page
-
-examples:
-  jaxdyn reproduce gripper
-  jaxdyn reproduce all --force
-"""
-_VIEW = """\
-examples:
-  jaxdyn view results/puma
-  jaxdyn view results/puma --page         writes results/puma/animation.html anew
-  jaxdyn view puma_560                    move its joints by hand
-
-The live view plays in a browser, until Ctrl-C. It needs viser:
-  pip install 'jaxdyn[view]'
-"""
 
 
 def command() -> int:
@@ -198,40 +93,42 @@ def silence() -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
+    epilogs = resources.files("jaxdyn.cli").joinpath("help.toml")
+    more = tomllib.loads(epilogs.read_text(encoding="utf-8"))
     parser = argparse.ArgumentParser(
         prog="jaxdyn",
         description="Differentiable rigid multibody dynamics on JAX.",
-        epilog=_TOP,
+        epilog=more["top"],
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=version("jaxdyn"))
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
-    def added(name: str, run: object, text: str, epilog: str):
+    def added(name: str, run: object, text: str, found: str = ""):
         made = commands.add_parser(
             name,
             help=text,
             description=f"{text[0].upper()}{text[1:]}.",
-            epilog=epilog,
+            epilog=more[name] + found,
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         made.set_defaults(command=run)
         return made
 
-    _add_info(added("info", info, "show what a robot is made of, and draw it", _INFO))
-    for name, run, text, epilog in (
-        ("simulate", simulate, "run the simulation in a TOML file", _SIMULATE),
-        ("excite", _run_excite, "design a motion that tells most of a robot", _EXCITE),
-        ("identify", _run_identify, "fit a robot to measured motions", _IDENTIFY),
+    _add_info(added("info", info, "show what a robot is made of, and draw it"))
+    for name, run, text in (
+        ("simulate", simulate, "run the simulation in a TOML file"),
+        ("excite", _run_excite, "design a motion that tells most of a robot"),
+        ("identify", _run_identify, "fit a robot to measured motions"),
     ):
-        made = added(name, run, text, epilog)
+        made = added(name, run, text)
         made.add_argument("config", type=Path, metavar="CONFIG", help="the TOML file")
         _add_results(made, None, "the folder of the results (default: results/NAME)")
     made = added(
         "reproduce",
         reproduce,
         "rerun experiments on published claims; without a name, list them",
-        f"{_REPRODUCE}\n{_found()}",
+        f"\n{_found()}",
     )
     made.add_argument(
         "names", nargs="*", metavar="NAME", help="of experiments; all: all of them"
@@ -243,7 +140,7 @@ def _parser() -> argparse.ArgumentParser:
         help="how many run at a time; those that measure times run alone (%(default)s)",
     )
     _add_results(made, Path("results"), "the folder of all results (default: results)")
-    _add_view(added("view", view, "show a result in motion", _VIEW))
+    _add_view(added("view", view, "show a result in motion"))
     return parser
 
 

@@ -13,15 +13,10 @@ import numpy as np
 import optimistix
 
 import jaxdyn.motion as motions
-from jaxdyn.algorithms.kinematics import (
-    forward_kinematics,
-    frame_poses,
-    neutral,
-)
+from jaxdyn.algorithms.kinematics import forward_kinematics, frame_poses, neutral
 from jaxdyn.cli import _settings as settings
-from jaxdyn.cli._closed import check_control, check_method, closed_start
-from jaxdyn.cli._robots import load, radian_rates, radians
-from jaxdyn.io import load_log
+from jaxdyn.cli._robots import robot_model
+from jaxdyn.io import load_log, radians
 from jaxdyn.model import Model
 from jaxdyn.simulate import adaptive_steps, joint_limit_event
 
@@ -51,8 +46,8 @@ def prepare(config: settings.Simulation, folder: Path) -> Problem:
     """
     numbers = _Numbers(robot_model(config.robot, folder, config.dtype), config.degrees)
     model = numbers.model
-    check_control(config.control, model)
-    check_method(config.solver.method, model)
+    if model.loops:
+        _check_loops(config, model)
     motion = _motion(config, numbers)
     q0, qd0 = _start(config.start, numbers, motion)
     ts = _times(config.time, model, motion)
@@ -74,7 +69,7 @@ class _Numbers:
 
     def poses(self, key: str, q: Sequence[float]) -> Any:
         self._check(key, q, self.model.nq, "nq")
-        q = radians(self.model, q) if self.degrees else q
+        q = radians(self.model, "q", q).tolist() if self.degrees else q
         for places in self.model.topology.quaternion_q.tolist():
             length = np.linalg.norm([q[k] for k in places])
             if abs(length - 1) > 1e-3:
@@ -86,7 +81,7 @@ class _Numbers:
 
     def rates(self, key: str, qd: Sequence[float]) -> Any:
         self._check(key, qd, self.model.nv, "nv")
-        qd = radian_rates(self.model, qd) if self.degrees else qd
+        qd = radians(self.model, "qd", qd).tolist() if self.degrees else qd
         return jnp.asarray(qd, self.model.dtype)
 
     def forces(self, key: str, tau: float | Sequence[float]) -> Any:
@@ -109,14 +104,20 @@ class _Numbers:
             )
 
 
-def robot_model(
-    given: str | settings.Robot, folder: Path, dtype: str = "float64"
-) -> Model:
-    """The robot of the settings."""
-    robot = settings.Robot(given) if isinstance(given, str) else given
-    if "dtype" in robot.options:
-        raise ValueError("robot.options.dtype is not known: set dtype, at the top.")
-    return load(robot.name, folder, **robot.options, dtype=dtype)
+def _check_loops(config: settings.Simulation, model: Model) -> None:
+    """Raise a `ValueError` for what is not for mechanisms with loops."""
+    kinds = (settings.NoControl, settings.Constant, settings.Samples)
+    if not isinstance(config.control, kinds):
+        raise ValueError(
+            f"control.kind is {config.control.kind!r}, which drives all joints of a "
+            f"tree, but robot {model.name!r} has loops: expected one of: 'none', "
+            "'constant', 'samples'."
+        )
+    if config.solver.method != "denoc":
+        raise ValueError(
+            f"solver.method is {config.solver.method!r}, but robot {model.name!r} has "
+            "loops: expected 'denoc'."
+        )
 
 
 def _motion(config: settings.Simulation, numbers: _Numbers) -> Any:
@@ -203,7 +204,10 @@ def _start(given: settings.Start, numbers: _Numbers, motion: Any) -> tuple[Any, 
         q = numbers.poses("start.q", given.q)
     if given.qd is not None:
         qd = numbers.rates("start.qd", given.qd)
-    return closed_start(model, q, qd) if model.loops else (q, qd)
+    try:
+        return motions.closed_state(model, q, qd)
+    except ValueError as error:
+        raise ValueError(f"start.{error}") from None
 
 
 def _times(given: settings.Time, model: Model, motion: Any) -> Any:

@@ -44,20 +44,22 @@ class Experiment:
     @property
     def question(self) -> str:
         """The first line of the script, which is read and not run."""
-        try:
-            program = ast.parse(self.script.read_text(encoding="utf-8"))
-        except SyntaxError as error:
-            return f"(cannot be read: {error})"
+        program = self._program()
+        if isinstance(program, SyntaxError):
+            return f"(cannot be read: {program})"
         return (ast.get_docstring(program) or "(no docstring)").splitlines()[0]
 
     @property
     def is_timed(self) -> bool:
         """Whether it measures times, as the script says by `TIMED = True`."""
-        try:
-            lines = ast.parse(self.script.read_text(encoding="utf-8")).body
-        except SyntaxError:
-            return False
+        lines = getattr(self._program(), "body", [])
         return any(ast.unparse(line) == "TIMED = True" for line in lines)
+
+    def _program(self) -> ast.Module | SyntaxError:
+        try:
+            return ast.parse(self.script.read_text(encoding="utf-8"))
+        except SyntaxError as error:
+            return error
 
     def prepared(self) -> Run:
         """The experiment with its settings, checked.

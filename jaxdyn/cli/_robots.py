@@ -3,17 +3,14 @@
 import difflib
 import inspect
 import json
-import math
 import sys
 import warnings
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from jaxdyn import robots
+from jaxdyn.cli._settings import Robot
 from jaxdyn.io import from_dict, load_mjcf, load_urdf
 from jaxdyn.model import Model
 
@@ -62,6 +59,14 @@ def load(robot: str, folder: Path = Path(), /, **options: Any) -> Model:
     return model
 
 
+def robot_model(given: str | Robot, folder: Path, dtype: str = "float64") -> Model:
+    """The robot of the settings."""
+    robot = Robot(given) if isinstance(given, str) else given
+    if "dtype" in robot.options:
+        raise ValueError("robot.options.dtype is not known: set dtype, at the top.")
+    return load(robot.name, folder, **robot.options, dtype=dtype)
+
+
 def is_robot(text: str) -> bool:
     """Whether this is the name of a robot, or of a file that could hold one."""
     return text in KNOWN or Path(text).suffix.lower() in _READERS
@@ -87,20 +92,3 @@ _READERS = {
     ".mjcf": load_mjcf,
     ".json": _load_json,
 }
-
-
-def radians(model: Model, q: Sequence[float]) -> list[float]:
-    """The pose with its angles turned from degrees; all else stays as it is."""
-    steps = model.topology.steps
-    return _turned(steps.q[steps.turn == 1], q)
-
-
-def radian_rates(model: Model, qd: Sequence[float]) -> list[float]:
-    """Rates with those of angles turned from degrees; all else stays as it is."""
-    steps = model.topology.steps
-    return _turned(steps.v[steps.turn == 1], qd)
-
-
-def _turned(places: np.ndarray, values: Sequence[float]) -> list[float]:
-    angles = set(places.tolist())
-    return [math.radians(x) if i in angles else x for i, x in enumerate(values)]

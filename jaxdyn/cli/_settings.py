@@ -4,12 +4,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
+import numpy as np
+
 from jaxdyn.io import POSITIVE, Check
 
-_GAIN = Check(
-    "numbers that are not negative",
-    lambda x: all(k >= 0 for k in (x if isinstance(x, list) else [x])),
-)
+_GAIN = Check("numbers that are not negative", lambda x: np.min(x, initial=0) >= 0)
 Point = tuple[float, float, float]
 Method = Literal[
     "denoc", "articulated", "composite", "gibbs_appell", "noc", "parallel", "auto"
@@ -33,9 +32,7 @@ Scheme = Literal[  # those of diffrax for one ordinary differential equation
 MOST_ROWS = 10_000_000  # at most, of a table over time
 SEVERAL = Check(f"a whole number from 2 to {MOST_ROWS}", lambda x: 2 <= x <= MOST_ROWS)
 SOME = Check("one or more", lambda x: len(x) > 0 if isinstance(x, list) else True)
-_POSITIVE_EACH = Check(
-    "numbers above 0", lambda x: all(k > 0 for k in (x if isinstance(x, list) else [x]))
-)
+_POSITIVE_EACH = Check("numbers above 0", lambda x: np.min(x, initial=np.inf) > 0)
 
 
 def positive(**default: Any) -> Any:

@@ -5,7 +5,7 @@ import dataclasses
 import sys
 import time
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import diffrax
 import jax
@@ -14,27 +14,23 @@ import numpy as np
 from jaxdyn.algorithms.kinematics import difference
 from jaxdyn.cli._interrupt import interruptible
 from jaxdyn.cli._problem import Problem, prepare
-from jaxdyn.cli._reproduce import known_experiments
-from jaxdyn.cli._settings import Output, Simulation
-from jaxdyn.io import new_results, read_config, save_summary, save_trajectory
+from jaxdyn.cli._results import animate, errors_of, folder_of, settings_of, written
+from jaxdyn.cli._settings import Simulation
+from jaxdyn.io import aligned, save_summary, save_trajectory
 from jaxdyn.model import Model
 from jaxdyn.simulate import Outcome, PowerBalance, Trajectory, power_balance
 from jaxdyn.simulate import simulate as run_simulation
 
 ROWS = 24  # joints that the table shows
-_Settings = TypeVar("_Settings")
 
 
 def simulate(arguments: argparse.Namespace) -> int:
     """Runs the simulation, prints a table and writes its results."""
     path: Path = arguments.config
     config = settings_of(path, Simulation, "a simulation")
-    try:
+    with errors_of(path):
         problem = prepare(config, path.parent)
-    except (ValueError, OSError) as error:
-        raise ValueError(f"{path}: {error}") from None
-    folder: Path = arguments.output or Path("results") / path.stem
-    with new_results(folder, arguments.force) as new:
+    with written(arguments) as new:
         model, end = problem.model, float(problem.ts[-1])
         print(
             f"{model.name}: {model.nv} degrees of freedom, to {end:.6g} s", flush=True
@@ -49,26 +45,16 @@ def simulate(arguments: argparse.Namespace) -> int:
         more = {} if wanted is None else {"q_wanted": wanted}
         save_trajectory(new, model, trajectory, **more)
         save_summary(new, config=config, dtype=config.dtype, statistics=statistics)
-        _draw(config.output, model, trajectory, balance, new)
-        files = sorted(p.name for p in new.iterdir() if p.name[0] != ".")
-    _print(model, statistics)
-    print(f"\nwritten to {folder}/: {', '.join(files)}")
+        if config.output.plots:
+            from jaxdyn.view import save_plots  # matplotlib only where it is wanted
+
+            save_plots(model, trajectory, new, balance=balance)
+        animate(config.output, model, trajectory, new)
+        _print(model, statistics)
     if config.output.animation:
+        folder = folder_of(arguments)
         print(f"open {folder}/animation.html, or run: jaxdyn view {folder}")
     return 0
-
-
-def settings_of(path: Path, schema: type[_Settings], what: str) -> _Settings:
-    """The settings in a file, or a `ValueError` that also knows experiments."""
-    try:
-        return read_config(path, schema)
-    except ValueError as error:
-        if any(path.resolve() == x.config.resolve() for x in known_experiments()):
-            raise ValueError(
-                f"{path} has the settings of an experiment, expected those of {what}: "
-                f"run jaxdyn reproduce {path.stem}."
-            ) from None
-        raise error
 
 
 def _run(problem: Problem) -> Trajectory:
@@ -142,32 +128,6 @@ def _statistics(
     }
 
 
-def _draw(
-    output: Output,
-    model: Model,
-    trajectory: Trajectory,
-    balance: PowerBalance,
-    folder: Path,
-) -> None:
-    """Pictures and page; what they need is loaded only where they are wanted."""
-    if output.plots:
-        from jaxdyn.view import save_plots
-
-        save_plots(model, trajectory, folder, balance=balance)
-    if output.animation:
-        from jaxdyn.view import save_animation
-
-        save_animation(
-            model,
-            trajectory.ts,
-            trajectory.q,
-            folder / "animation.html",
-            qd=trajectory.qd,
-            tau=trajectory.tau,
-            fps=output.fps,
-        )
-
-
 def _print(model: Model, statistics: dict[str, Any]) -> None:
     """A row for each joint, then the sums."""
     apart = statistics["largest_tracking_error"]
@@ -183,11 +143,8 @@ def _print(model: Model, statistics: dict[str, Any]) -> None:
             row.append(" ".join(f"{x:.1e}" for x in apart[v]))
         rows.append(row)
     left = len(rows) - 1 - ROWS
-    rows = rows[: ROWS + 1]
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     print(f"\nat {statistics['end_time']:.6g} s, in SI units and radians:")
-    for row in rows:
-        print("  " + "  ".join(x.ljust(w) for x, w in zip(row, widths, strict=True)))
+    print(aligned(rows[: ROWS + 1], indent="  "))
     if left > 0:
         print(f"  and {left} joints more")
     first, last = statistics["energy"]

@@ -1,11 +1,10 @@
 """`jaxdyn view`: a result or a robot, moving."""
 
 import argparse
-import secrets
 from pathlib import Path
 
 from jaxdyn.cli._robots import is_robot, load
-from jaxdyn.io import load_trajectory
+from jaxdyn.io import load_trajectory, new_file
 
 
 def view(arguments: argparse.Namespace) -> int:
@@ -40,12 +39,8 @@ def _write_page(result: Path, output: Path | None) -> int:
     folder = result if result.is_dir() else result.parent
     page = output or folder / "animation.html"
     page.parent.mkdir(parents=True, exist_ok=True)
-    draft = page.with_name(f".{page.stem}.{secrets.token_hex(4)}.html")
-    try:
+    with new_file(page) as draft:
         qd, tau = arrays["qd"], arrays.get("tau")
         save_animation(model, arrays["ts"], arrays["q"], draft, qd=qd, tau=tau)
-        draft.replace(page)
-    finally:
-        draft.unlink(missing_ok=True)
     print(f"page saved in {page}")
     return 0

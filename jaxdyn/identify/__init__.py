@@ -2,16 +2,20 @@
 
 from jaxdyn.identify._choice import Parameters as Parameters
 from jaxdyn.identify._choice import choose as choose
-from jaxdyn.identify._definite import definite as definite
+from jaxdyn.identify._combinations import dynamic_values as dynamic_values
+from jaxdyn.identify._combinations import fitted_combinations as fitted_combinations
+from jaxdyn.identify._combinations import linear_starts as linear_starts
+from jaxdyn.identify._coordinates import definite as definite
+from jaxdyn.identify._estimates import Estimates as Estimates
+from jaxdyn.identify._estimates import confidence_interval as confidence_interval
 from jaxdyn.identify._filters import filtered as filtered
 from jaxdyn.identify._fit import Fit as Fit
 from jaxdyn.identify._fit import fit as fit
-from jaxdyn.identify._intervals import confidence_interval as confidence_interval
 from jaxdyn.identify._priors import Gaussian as Gaussian
 from jaxdyn.identify._priors import Geodesic as Geodesic
 from jaxdyn.identify._residuals import Acceleration as Acceleration
+from jaxdyn.identify._residuals import Simulated as Simulated
 from jaxdyn.identify._residuals import Torque as Torque
-from jaxdyn.identify._simulated import Simulated as Simulated
 from jaxdyn.identify._solvers import LevenbergMarquardt as LevenbergMarquardt
 from jaxdyn.identify._solvers import Optax as Optax
 from jaxdyn.identify.excitation import Excitation as Excitation

@@ -1,23 +1,24 @@
-"""States of long searches on disk: complete or not there at all."""
+"""Long searches, and their states on disk: complete or not there at all."""
 
 import hashlib
-import inspect
 import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
-from contextlib import suppress
-from functools import partial
+from collections.abc import Callable
 from pathlib import Path
-from types import CodeType, FunctionType
 from typing import Any
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Float
 
+from jaxdyn.identify._problem import Problem, Unknowns
+from jaxdyn.io import new_file
+
+Progress = Callable[[int, float], None]  # steps since the last call, loss
 _KEPT = 2  # the last one, and one more
 _ADDRESS = re.compile(" at 0x[0-9a-f]+")
 
@@ -62,9 +63,8 @@ class Checkpoints:
                 "choose another folder."
             )
         self.folder.mkdir(parents=True, exist_ok=True)
-        draft = note.with_suffix(".new")
-        draft.write_text(json.dumps(self.problem), encoding="utf-8")
-        draft.replace(note)
+        with new_file(note) as draft:
+            draft.write_text(json.dumps(self.problem), encoding="utf-8")
 
     def load(self, state: Any) -> Any:
         """The last state that was saved, of the same structure; or the given one."""
@@ -100,55 +100,71 @@ def _named(leaves: list[Any]) -> dict[str, np.ndarray]:
     return {str(k): np.asarray(x) for k, x in enumerate(leaves) if np.size(x)}
 
 
-def digest(*parts: Any) -> str:
-    """A number for all that some pytrees hold, the same in every run.
+class Found(eqx.Module):
+    """What a search found.
 
-    Functions count by their code and by what they have kept, such as the rate of an
-    optimiser, but not by what they call.
+    Attributes:
+        x: the unknowns.
+        losses: at the start of each step.
+        validations: the size of held-out residuals at looks between steps, if any.
+        message: how it ended, in words.
+        converged: whether there was nothing more to gain.
+        failed: whether something was not finite.
     """
-    sum_ = hashlib.sha256()
-    for text in _told(parts, set()):
-        sum_.update(text)
+
+    x: Unknowns
+    losses: Float[np.ndarray, " steps"]
+    validations: Float[np.ndarray, " looks"]
+    message: str = eqx.field(static=True)
+    converged: bool = eqx.field(static=True)
+    failed: bool = eqx.field(static=True)
+
+
+def search(
+    solver: Any, problem: Problem, held: Any, saved: Checkpoints | None, tell: Progress
+) -> Found:
+    """What a solver finds, in pieces of `every` steps; states are saved in between."""
+    state = solver.start(problem, held)
+    state = state if saved is None else saved.load(state)
+    while not solver.is_over(state):
+        before = int(state.k)
+        state = solver.advance(problem, held, state)
+        if saved is not None:
+            saved.save(int(state.k), state)
+        tell(int(state.k) - before, float(state.losses[int(state.k) - 1]))
+    k, settled = int(state.k), solver.is_settled(state)
+    looks = 0 if held is None else int(state.looks)
+    failed = not np.isfinite(state.losses[k - 1])
+    return Found(
+        x=solver.best(state),
+        losses=np.asarray(state.losses[:k]),
+        validations=np.asarray(state.validations[:looks]),
+        message=_ending(failed, settled, k),
+        converged=settled and not failed,
+        failed=failed,
+    )
+
+
+def digest(solver: Any, problem: Problem, held: Any) -> str:
+    """A number for all that decides a search: its settings, its program, its numbers.
+
+    The program has all that functions do, such as the schedule of an optimiser.
+    """
+    given = solver, problem, held, solver.start(problem, held)
+    program = type(solver).advance.lower(*given).as_text()
+    arrays, structure = jax.tree.flatten(eqx.filter(given, eqx.is_array))
+    sum_ = hashlib.sha256(_ADDRESS.sub("", f"{structure}{program}").encode())
+    for array in arrays:
+        sum_.update(np.asarray(array).tobytes())
     return sum_.hexdigest()
 
 
-def _told(x: Any, seen: set[int]) -> Iterator[bytes]:
-    """All that a pytree holds, in bytes: its structure, then its leaves."""
-    leaves, structure = jax.tree.flatten(x)
-    yield _ADDRESS.sub("", str(structure)).encode()
-    for leaf in leaves:
-        function = inspect.unwrap(leaf.func if isinstance(leaf, partial) else leaf)
-        if eqx.is_array_like(leaf):
-            array = np.asarray(leaf)
-            yield f"{array.dtype}{array.shape}".encode() + array.tobytes()
-        elif isinstance(function, FunctionType):
-            if id(leaf) in seen:
-                continue
-            seen.add(id(leaf))
-            yield function.__qualname__.encode()
-            yield from _code(function.__code__)
-            given = (leaf.args, leaf.keywords) if isinstance(leaf, partial) else ()
-            kept = _kept(function), function.__defaults__
-            yield from _told((kept, given), seen)
-        else:
-            yield _ADDRESS.sub("", repr(leaf)).encode()
-
-
-def _code(code: CodeType) -> Iterator[bytes]:
-    """What a function does, with its constants and the names it asks for."""
-    yield code.co_code + repr(code.co_names).encode()
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _code(constant)
-        else:  # the order of a set differs from run to run
-            is_set = isinstance(constant, frozenset)
-            yield repr(sorted(map(repr, constant)) if is_set else constant).encode()
-
-
-def _kept(function: FunctionType) -> list[Any]:
-    """What a function has kept of where it was made, as far as that is there yet."""
-    kept = []
-    for cell in function.__closure__ or ():
-        with suppress(ValueError):
-            kept.append(cell.cell_contents)
-    return kept
+def _ending(failed: bool, settled: bool, steps: int) -> str:
+    if failed:
+        return (
+            f"The loss is not finite after {steps} steps: look for data that the model "
+            "cannot follow, or take smaller steps or another start."
+        )
+    if settled:
+        return f"Nothing more is to be gained after {steps} steps."
+    return f"All {steps} steps are used."

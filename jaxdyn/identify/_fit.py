@@ -11,12 +11,17 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 from tqdm import tqdm
 
-from jaxdyn.identify._checkpoints import Checkpoints, digest
+from jaxdyn.identify._checkpoints import Checkpoints, Found, digest, search
 from jaxdyn.identify._choice import Parameters
-from jaxdyn.identify._intervals import confidence_interval
+from jaxdyn.identify._estimates import (
+    Estimates,
+    confidence_interval,
+    correlated_pairs,
+    correlations,
+)
 from jaxdyn.identify._priors import Prior
 from jaxdyn.identify._problem import Problem, Residual, held_out_size, split
-from jaxdyn.identify._solvers import Found, LevenbergMarquardt, Optax
+from jaxdyn.identify._solvers import LevenbergMarquardt, Optax
 from jaxdyn.identify._uncertainty import Uncertainty, uncertainty
 from jaxdyn.model import Model
 
@@ -25,7 +30,7 @@ class Fit(eqx.Module):
     """A fitted model, and how sure it is.
 
     Attributes:
-        parameters: what was fitted.
+        parameters: what was fitted; `residual`: what it was fitted to.
         theta: their coordinates; `more` is what else the residual left open.
         model: the model with them.
         values: the physical numbers, named by `names`.
@@ -37,6 +42,7 @@ class Fit(eqx.Module):
     """
 
     parameters: Parameters
+    residual: Residual
     theta: Float[Array, " k"]
     more: Any
     model: Model
@@ -68,6 +74,11 @@ class Fit(eqx.Module):
     def std(self) -> Float[np.ndarray, " values"]:
         """The standard deviations of the values, infinite where data tell nothing."""
         return np.sqrt(np.diagonal(self.covariance))
+
+    @property
+    def correlation(self) -> Float[np.ndarray, "values values"]:
+        """The correlations of the errors; zero where data tell nothing."""
+        return correlations(self.covariance)
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -104,37 +115,23 @@ class Fit(eqx.Module):
 
     def correlated(self, least: float = 0.95) -> list[tuple[str, str, float]]:
         """Pairs of values that the data hardly tell apart, and their correlation."""
-        known = np.flatnonzero(self.uncertainty.known & (self.std > 0))
-        std = self.std[known]
-        matrix = self.covariance[np.ix_(known, known)] / np.outer(std, std)
-        found = np.argwhere(np.triu(np.abs(matrix) >= least, 1))
-        pairs = [
-            (self.names[known[i]], self.names[known[j]], float(matrix[i, j]))
-            for i, j in found
-        ]
-        return sorted(pairs, key=lambda pair: -abs(pair[2]))
+        return correlated_pairs(self.names, self.correlation, least)
+
+    def estimates(self, level: float = 0.95) -> Estimates:
+        """Names, nominal and fitted values, standard deviations and intervals."""
+        return Estimates(
+            names=self.names,
+            nominal=np.asarray(self.parameters.nominal_values, float),
+            fitted=np.asarray(self.values, float),
+            std=np.asarray(self.std, float),
+            interval=self.interval(level),
+            determined=self.determined,
+            level=level,
+        )
 
     def table(self, level: float = 0.95) -> str:
-        """Names, nominal and fitted values, standard deviations and intervals.
-
-        What is not `determined` has no digits that mean anything, and none are given.
-        """
-        nominal = self.parameters.nominal_values
-        low, high = self.interval(level).T
-        columns = zip(
-            self.names, nominal, self.values, self.std, low, high, strict=True
-        )
-        rows = [["", "nominal", "fitted", "std", f"{level:.0%} interval", ""]]
-        for (name, *numbers), is_known in zip(columns, self.determined, strict=True):
-            cells = [f"{x:.5g}" for x in numbers]
-            told = cells[2:] if is_known else ["not determined", "", ""]
-            rows.append([name, *cells[:2], *told])
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        lines = [
-            "  ".join(x.ljust(w) for x, w in zip(row, widths, strict=True)).rstrip()
-            for row in rows
-        ]
-        return "\n".join(lines)
+        """The `estimates` as text; what is not `determined` has no digits there."""
+        return self.estimates(level).table()
 
     def __repr__(self) -> str:
         held = (
@@ -180,8 +177,8 @@ def fit(
         lags: rows over which noise may be correlated; intervals then allow for it.
         checkpoint: a folder for states of the search: a fit that was killed goes on
             from the last one and ends as if it had not been. It is removed at the end.
-            The states of another fit (other data, parameters, residuals, solvers or
-            numbers of these) are an error.
+            The states of another fit (other data, parameters, residuals, solvers,
+            numbers or functions of these), or of another release of JAX, are an error.
         progress: whether a bar is shown.
         throw: whether a loss that is not finite raises.
 
@@ -197,7 +194,9 @@ def fit(
     rows, held = split(residual.rows(parameters.nominal, data), validation)
     residual = _in_mode(residual, solver.forward)
     problem = Problem(parameters, residual, priors, rows)
-    saved = _checkpoints(checkpoint, problem, solver)
+    saved = None
+    if checkpoint is not None:
+        saved = Checkpoints(checkpoint, digest(solver, problem, held))
     steps = tqdm(total=solver.steps, disable=not progress, unit="step", file=sys.stderr)
 
     def tell(count: int, loss: float) -> None:
@@ -205,7 +204,7 @@ def fit(
         steps.set_postfix_str(f"loss {loss:.4g}")
 
     try:
-        found = solver(problem, held, saved, tell)
+        found = search(solver, problem, held, saved, tell)
     finally:
         steps.close()
         if saved is not None:
@@ -225,6 +224,7 @@ def _result(problem: Problem, held: Any, found: Found, lags: int) -> Fit:
     apart = np.nan if held is None else float(held_out_size(ahead, x, held))
     return Fit(
         parameters=parameters,
+        residual=problem.residual,
         theta=x.theta,
         more=x.more,
         model=parameters.model(x.theta),
@@ -244,11 +244,3 @@ def _in_mode(residual: Residual, forward: bool) -> Residual:
     if not hasattr(residual, "forward"):
         return residual
     return dataclasses.replace(residual, forward=forward)
-
-
-def _checkpoints(
-    folder: str | os.PathLike[str] | None, problem: Problem, solver: Any
-) -> Checkpoints | None:
-    if folder is None:
-        return None
-    return Checkpoints(folder, digest(problem, solver))

@@ -64,6 +64,13 @@ def check_positive(what: str, value: Any, width: int) -> None:
         raise ValueError(f"{what} is {array.tolist()}, expected numbers above 0.")
 
 
+def check_counts(**counts: int | None) -> None:
+    """Raise a `ValueError` for a number below one; None is left out."""
+    for name, count in counts.items():
+        if count is not None and count < 1:
+            raise ValueError(f"{name} is {count}, expected one or more.")
+
+
 def held_out(count: int, validation: float | int) -> int:
     """How many of some rows, the last ones, are held out: a share, rounded down.
 

@@ -1,6 +1,5 @@
 """How the least squares of a fit are found: by optax, or by Levenberg and Marquardt."""
 
-from collections.abc import Callable
 from typing import Any
 
 import equinox as eqx
@@ -9,34 +8,12 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 import optimistix
-from jaxtyping import Float
 
-from jaxdyn.identify._checkpoints import Checkpoints
 from jaxdyn.identify._problem import Problem, Unknowns, size_of
+from jaxdyn.identify._rows import check_counts
 
-Progress = Callable[[int, float], None]  # steps so far, loss
 _GAIN = 0.999  # of the loss, for which it is worth to go on
 _NOTHING = 1e-24  # a loss that is rounding
-
-
-class Found(eqx.Module):
-    """What a search found.
-
-    Attributes:
-        x: the unknowns.
-        losses: at the start of each step.
-        validations: the size of held-out residuals at looks between steps, if any.
-        message: how it ended, in words.
-        converged: whether there was nothing more to gain.
-        failed: whether something was not finite.
-    """
-
-    x: Unknowns
-    losses: Float[np.ndarray, " steps"]
-    validations: Float[np.ndarray, " looks"]
-    message: str = eqx.field(static=True)
-    converged: bool = eqx.field(static=True)
-    failed: bool = eqx.field(static=True)
 
 
 class LevenbergMarquardt(eqx.Module):
@@ -60,39 +37,69 @@ class LevenbergMarquardt(eqx.Module):
     forward = True  # Jacobians are made column by column
 
     def __check_init__(self) -> None:
-        _check_counts(steps=self.steps, every=self.every)
+        check_counts(steps=self.steps, every=self.every)
 
-    def __call__(
-        self, problem: Problem, held: Any, saved: Checkpoints | None, tell: Progress
-    ) -> Found:
-        """The least squares of the problem."""
+    def start(self, problem: Problem, held: Any) -> "_Climb":
+        """The state before the first step."""
         x = problem.start()
         dtype, start = x.theta.dtype, jnp.asarray(0)
         losses = jnp.zeros(self.steps, dtype)
         least = jnp.asarray(jnp.inf, dtype)
-        state = _Climb(x, start, jnp.asarray(False), least, losses)
-        state = state if saved is None else saved.load(state)
-        while not state.is_over and state.k < self.steps:
-            before = int(state.k)
-            state = _climbed(self, problem, state)
-            if saved is not None:
-                saved.save(int(state.k), state)
-            tell(int(state.k) - before, float(state.losses[int(state.k) - 1]))
-        k = int(state.k)
-        failed = not np.isfinite(state.losses[k - 1])
-        return Found(
-            x=state.x,
-            losses=np.asarray(state.losses[:k]),
-            validations=np.zeros(0, dtype),
-            message=_ending(failed, bool(state.is_over), k),
-            converged=bool(state.is_over) and not failed,
-            failed=failed,
-        )
+        return _Climb(x, start, jnp.asarray(False), least, losses)
+
+    def is_over(self, at: "_Climb") -> bool:
+        """Whether there are no more steps."""
+        return self.is_settled(at) or int(at.k) >= self.steps
+
+    def is_settled(self, at: "_Climb") -> bool:
+        """Whether nothing more is to be gained."""
+        return bool(at.is_over)
+
+    def best(self, at: "_Climb") -> Unknowns:
+        """The unknowns that were found."""
+        return at.x
 
     def solver(self, dtype: Any) -> optimistix.LevenbergMarquardt:
         """That of optimistix."""
         usual = 1e-10 if dtype == jnp.float64 else 1e-4
         return optimistix.LevenbergMarquardt(self.rtol or usual, self.atol or usual)
+
+    @eqx.filter_jit
+    def advance(self, problem: Problem, held: Any, at: "_Climb") -> "_Climb":
+        """The next steps, by the parts of which optimistix makes its own loop."""
+        solver, tags = self.solver(at.losses.dtype), frozenset()
+        until = jnp.minimum(at.k + self.every, self.steps)
+
+        def function(x: Any, _: None) -> Any:
+            return problem.vector(x), None
+
+        struct = jax.eval_shape(lambda: function(at.x, None)[0])
+        state = solver.init(function, at.x, None, {}, struct, None, tags)
+        # its first step size has the default precision, whatever that of the unknowns
+        step_size = state.search_state.step_size.astype(at.losses.dtype)
+        state = eqx.tree_at(lambda s: s.search_state.step_size, state, step_size)
+        arrays, rest = eqx.partition(state, eqx.is_array)
+
+        def goes_on(carried: Any) -> Any:
+            return (carried[0].k < until) & ~carried[0].is_over  # seems to be
+
+        def step(carried: Any) -> Any:
+            at, arrays = carried
+            state = eqx.combine(arrays, rest)
+            x, state, _ = solver.step(function, at.x, None, {}, state, tags)
+            is_over, _ = solver.terminate(function, x, None, {}, state, tags)
+            squares = (state.f_info.residual**2).sum() / (2 * problem.count)
+            # the first residual is of the start: if it is not finite there is no way on
+            is_over = is_over | ~jnp.isfinite(squares)
+            losses = at.losses.at[at.k].set(squares)
+            at = _Climb(x, at.k + 1, is_over, at.least, losses)
+            return at, eqx.filter(state, eqx.is_array)
+
+        at, _ = jax.lax.while_loop(goes_on, step, (at, arrays))
+        loss = at.losses[at.k - 1]
+        is_settled = ~(loss < _GAIN * at.least) | (loss < _NOTHING)
+        least = jnp.where(at.is_over, loss, at.least)
+        return _Climb(at.x, at.k, at.is_over & is_settled, least, at.losses)
 
 
 class _Climb(eqx.Module):
@@ -104,43 +111,7 @@ class _Climb(eqx.Module):
     least: Any  # loss when it seemed to be over the last time
     losses: Any
 
-
-@eqx.filter_jit
-def _climbed(given: LevenbergMarquardt, problem: Problem, at: _Climb) -> _Climb:
-    """The next steps, by the parts of which optimistix makes its own loop."""
-    solver, tags = given.solver(at.losses.dtype), frozenset()
-    until = jnp.minimum(at.k + given.every, given.steps)
-
-    def function(x: Any, _: None) -> Any:
-        return problem.vector(x), None
-
-    struct = jax.eval_shape(lambda: function(at.x, None)[0])
-    state = solver.init(function, at.x, None, {}, struct, None, tags)
-    # its first step size has the default precision, whatever that of the unknowns
-    step_size = state.search_state.step_size.astype(at.losses.dtype)
-    state = eqx.tree_at(lambda s: s.search_state.step_size, state, step_size)
-    arrays, rest = eqx.partition(state, eqx.is_array)
-
-    def goes_on(carried: Any) -> Any:
-        return (carried[0].k < until) & ~carried[0].is_over  # seems to be
-
-    def step(carried: Any) -> Any:
-        at, arrays = carried
-        state = eqx.combine(arrays, rest)
-        x, state, _ = solver.step(function, at.x, None, {}, state, tags)
-        is_over, _ = solver.terminate(function, x, None, {}, state, tags)
-        squares = (state.f_info.residual**2).sum() / (2 * problem.count)
-        # the first residual is of the start: if it is not finite there is no way on
-        is_over = is_over | ~jnp.isfinite(squares)
-        losses = at.losses.at[at.k].set(squares)
-        at = _Climb(x, at.k + 1, is_over, at.least, losses)
-        return at, eqx.filter(state, eqx.is_array)
-
-    at, _ = jax.lax.while_loop(goes_on, step, (at, arrays))
-    loss = at.losses[at.k - 1]
-    is_settled = ~(loss < _GAIN * at.least) | (loss < _NOTHING)
-    least = jnp.where(at.is_over, loss, at.least)
-    return _Climb(at.x, at.k, at.is_over & is_settled, least, at.losses)
+    looks, validations = 0, np.zeros(0)  # at held-out rows there are none
 
 
 class Optax(eqx.Module):
@@ -166,39 +137,15 @@ class Optax(eqx.Module):
     forward = False
 
     def __check_init__(self) -> None:
-        _check_counts(steps=self.steps, every=self.every, patience=self.patience)
+        check_counts(steps=self.steps, every=self.every, patience=self.patience)
 
-    def __call__(
-        self, problem: Problem, held: Any, saved: Checkpoints | None, tell: Progress
-    ) -> Found:
-        """The least loss of the problem.
+    def start(self, problem: Problem, held: Any) -> "_Walk":
+        """The state before the first step.
 
         Raises:
             ValueError: batches are larger than the data, or there is nothing to be
                 patient about.
         """
-        self._check(problem, held)
-        state = _Walk.start(self, problem.start())
-        state = state if saved is None else saved.load(state)
-        while not state.is_over(self):
-            before = int(state.k)
-            state = _walked(self, problem, held, state)
-            if saved is not None:
-                saved.save(int(state.k), state)
-            tell(int(state.k) - before, float(state.losses[int(state.k) - 1]))
-        k, looks = int(state.k), 0 if held is None else int(state.looks)
-        failed = not np.isfinite(state.losses[k - 1])
-        settled = self.patience is not None and int(state.since) >= self.patience
-        return Found(
-            x=state.x if self.patience is None else state.best,
-            losses=np.asarray(state.losses[:k]),
-            validations=np.asarray(state.validations[:looks]),
-            message=_ending(failed, settled, k),
-            converged=settled and not failed,
-            failed=failed,
-        )
-
-    def _check(self, problem: Problem, held: Any) -> None:
         if self.batch is not None and not 1 <= self.batch <= problem.count:
             raise ValueError(
                 f"batch is {self.batch}, expected 1 to {problem.count}, the rows that "
@@ -208,6 +155,79 @@ class Optax(eqx.Module):
             raise ValueError(
                 "patience needs held-out rows: give validation a larger share."
             )
+        x, nothing = problem.start(), jnp.asarray(0)
+        dtype, looks = x.theta.dtype, -(-self.steps // self.every)
+        optimizer = optax.with_extra_args_support(self.optimizer)
+        return _Walk(
+            x=x,
+            state=optimizer.init(x),  # pyright: ignore[reportArgumentType]
+            k=nothing,
+            losses=jnp.zeros(self.steps, dtype),
+            best=x,
+            lowest=jnp.asarray(jnp.inf, dtype),
+            looks=nothing,
+            since=nothing,
+            validations=jnp.zeros(looks, dtype),
+        )
+
+    def is_over(self, at: "_Walk") -> bool:
+        """Whether there are no more steps."""
+        k = int(at.k)
+        failed = k > 0 and not np.isfinite(at.losses[k - 1])
+        return failed or self.is_settled(at) or k >= self.steps
+
+    def is_settled(self, at: "_Walk") -> bool:
+        """Whether nothing more is to be gained."""
+        return self.patience is not None and int(at.since) >= self.patience
+
+    def best(self, at: "_Walk") -> Unknowns:
+        """The unknowns that were found."""
+        return at.x if self.patience is None else at.best
+
+    @eqx.filter_jit
+    def advance(self, problem: Problem, held: Any, at: "_Walk") -> "_Walk":
+        """The next steps, and a look at the held-out rows."""
+        optimizer = optax.with_extra_args_support(self.optimizer)
+        key = jax.random.key(self.seed)
+
+        def batch(k: Any) -> Any:
+            if self.batch is None:
+                return None
+            shape = (self.batch,)
+            return jax.random.choice(
+                jax.random.fold_in(key, k), problem.count, shape, replace=False
+            )
+
+        def step(k: Any, carried: Any) -> Any:
+            x, state, losses = carried
+            chosen = batch(k)
+
+            def loss(x: Any) -> Any:
+                return problem.loss(x, chosen)
+
+            value, slope = jax.value_and_grad(loss)(x)
+            update, state = optimizer.update(
+                slope, state, x, value=value, grad=slope, value_fn=loss
+            )
+            return optax.apply_updates(x, update), state, losses.at[k].set(value)
+
+        until = jnp.minimum(at.k + self.every, self.steps)
+        carried = at.x, at.state, at.losses
+        x, state, losses = jax.lax.fori_loop(at.k, until, step, carried)
+        nothing = jnp.full_like(at.lowest, jnp.inf)
+        size = nothing if held is None else size_of(problem, x, held)
+        is_best = size < at.lowest
+        return _Walk(
+            x=x,
+            state=state,
+            k=until,
+            losses=losses,
+            best=jax.tree.map(lambda a, b: jnp.where(is_best, a, b), x, at.best),
+            lowest=jnp.where(is_best, size, at.lowest),
+            looks=at.looks + 1,
+            since=jnp.where(is_best, 0, at.since + 1),
+            validations=at.validations.at[at.looks].set(size),
+        )
 
 
 class _Walk(eqx.Module):
@@ -222,90 +242,3 @@ class _Walk(eqx.Module):
     looks: Any
     since: Any
     validations: Any
-
-    @staticmethod
-    def start(solver: Optax, x: Unknowns) -> "_Walk":
-        optimizer = optax.with_extra_args_support(solver.optimizer)
-        nothing, dtype = jnp.asarray(0), x.theta.dtype
-        looks = -(-solver.steps // solver.every)
-        return _Walk(
-            x=x,
-            state=optimizer.init(x),  # pyright: ignore[reportArgumentType]
-            k=nothing,
-            losses=jnp.zeros(solver.steps, dtype),
-            best=x,
-            lowest=jnp.asarray(jnp.inf, dtype),
-            looks=nothing,
-            since=nothing,
-            validations=jnp.zeros(looks, dtype),
-        )
-
-    def is_over(self, solver: Optax) -> bool:
-        k = int(self.k)
-        if k and not np.isfinite(self.losses[k - 1]):
-            return True
-        settled = solver.patience is not None and int(self.since) >= solver.patience
-        return settled or k >= solver.steps
-
-
-@eqx.filter_jit
-def _walked(solver: Optax, problem: Problem, held: Any, at: _Walk) -> _Walk:
-    """The next steps, and a look at the held-out rows."""
-    optimizer = optax.with_extra_args_support(solver.optimizer)
-    key = jax.random.key(solver.seed)
-
-    def batch(k: Any) -> Any:
-        if solver.batch is None:
-            return None
-        shape = (solver.batch,)
-        return jax.random.choice(
-            jax.random.fold_in(key, k), problem.count, shape, replace=False
-        )
-
-    def step(k: Any, carried: Any) -> Any:
-        x, state, losses = carried
-        chosen = batch(k)
-
-        def loss(x: Any) -> Any:
-            return problem.loss(x, chosen)
-
-        value, slope = jax.value_and_grad(loss)(x)
-        update, state = optimizer.update(
-            slope, state, x, value=value, grad=slope, value_fn=loss
-        )
-        return optax.apply_updates(x, update), state, losses.at[k].set(value)
-
-    until = jnp.minimum(at.k + solver.every, solver.steps)
-    carried = at.x, at.state, at.losses
-    x, state, losses = jax.lax.fori_loop(at.k, until, step, carried)
-    nothing = jnp.full_like(at.lowest, jnp.inf)
-    size = nothing if held is None else size_of(problem, x, held)
-    is_best = size < at.lowest
-    return _Walk(
-        x=x,
-        state=state,
-        k=until,
-        losses=losses,
-        best=jax.tree.map(lambda a, b: jnp.where(is_best, a, b), x, at.best),
-        lowest=jnp.where(is_best, size, at.lowest),
-        looks=at.looks + 1,
-        since=jnp.where(is_best, 0, at.since + 1),
-        validations=at.validations.at[at.looks].set(size),
-    )
-
-
-def _check_counts(**counts: int | None) -> None:
-    for name, count in counts.items():
-        if count is not None and count < 1:
-            raise ValueError(f"{name} is {count}, expected one or more.")
-
-
-def _ending(failed: bool, settled: bool, steps: int) -> str:
-    if failed:
-        return (
-            f"The loss is not finite after {steps} steps: look for data that the model "
-            "cannot follow, or take smaller steps or another start."
-        )
-    if settled:
-        return f"Nothing more is to be gained after {steps} steps."
-    return f"All {steps} steps are used."

@@ -62,8 +62,10 @@ def uncertainty(problem: Problem, x: Unknowns, lags: int) -> Uncertainty:
     residuals, J, prior, V = arrays
     # what is zero for any parameters, such as the start of a motion, is no data
     count = int(((residuals != 0) | J.any(axis=-1)).sum())
+    reach = np.linalg.norm(V, axis=1)
     if not all(np.isfinite(a).all() for a in arrays):
-        return _nothing(residuals, V, count)
+        nothing = np.diag(np.full(len(V), np.inf)), np.zeros(len(V), bool), reach
+        return Uncertainty(residuals, *nothing, np.inf, max(count, 1), 0, count)
     least = max(_RANK, _ROUNDING * float(jnp.finfo(x.theta.dtype).eps))
     flat = J.reshape(-1, J.shape[-1])
     root, hidden = _directions(np.concatenate([flat, prior]), least)
@@ -77,8 +79,7 @@ def uncertainty(problem: Problem, x: Unknowns, lags: int) -> Uncertainty:
         measured = count / free * root.T @ _long_run(noise, J, lags) @ root
     covariance = V @ root @ (measured + believed) @ root.T @ V.T
     # a value is known unless it changes along directions of which nothing is told
-    leak, reach = np.linalg.norm(V @ hidden, axis=1), np.linalg.norm(V, axis=1)
-    known = leak <= _LEAK * reach
+    known = np.linalg.norm(V @ hidden, axis=1) <= _LEAK * reach
     covariance[~known, :] = covariance[:, ~known] = 0.0
     covariance[~known, ~known] = np.inf
     return Uncertainty(
@@ -89,20 +90,6 @@ def uncertainty(problem: Problem, x: Unknowns, lags: int) -> Uncertainty:
         scale=float(scale),
         freedom=max(free, 1),
         rank=root.shape[1],
-        count=count,
-    )
-
-
-def _nothing(residuals: np.ndarray, V: np.ndarray, count: int) -> Uncertainty:
-    """That of values of which nothing is known."""
-    return Uncertainty(
-        residuals=residuals,
-        covariance=np.diag(np.full(len(V), np.inf)),
-        known=np.zeros(len(V), bool),
-        reach=np.linalg.norm(V, axis=1),
-        scale=np.inf,
-        freedom=max(count, 1),
-        rank=0,
         count=count,
     )
 

@@ -1,4 +1,4 @@
-"""Hidden folders that hold results until these are complete."""
+"""Hidden files and folders that hold results until these are complete."""
 
 import re
 import secrets
@@ -16,6 +16,17 @@ except ImportError:  # Windows has other locks: there nothing is swept
 
 _LOCK = ".lock"
 _YOUNG = 60.0  # seconds; a process may be about to lock its folder
+
+
+@contextmanager
+def new_file(target: Path) -> Iterator[Path]:
+    """A path to write to, which becomes `target` when all went well."""
+    draft = target.with_name(f".{target.stem}.{secrets.token_hex(4)}{target.suffix}")
+    try:
+        yield draft
+        draft.replace(target)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 @contextmanager

@@ -6,53 +6,18 @@ import json
 import mimetypes
 import os
 import re
-import secrets
 from collections import Counter
 from collections.abc import Callable
+from importlib import resources
 from pathlib import Path
 from urllib.parse import quote
 
+from jaxdyn.io._drafts import new_file
 from jaxdyn.io._report import FINDINGS, Figure, Report, Table, Verdict, check_figures
 
 LARGEST = 20_000_000  # bytes of pictures that one page may carry
 
 _CLASSES: dict[str, str] = dict(zip(FINDINGS, ("yes", "form", "no"), strict=True))
-_STYLE = """
-:root { color-scheme: light dark; --ink: #1d2430; --soft: #5c6675; --paper: #ffffff;
-  --line: #d9dee6; --shade: #f4f6f9; --link: #2257a8;
-  --yes: #1c7a45; --form: #96650a; --no: #b3362b; }
-@media (prefers-color-scheme: dark) { :root { --ink: #e3e7ee; --soft: #9aa5b5;
-  --paper: #14181f; --line: #313947; --shade: #1c222b; --link: #8db8f5;
-  --yes: #5fce8e; --form: #e2b04e; --no: #f0857a; } }
-* { box-sizing: border-box; }
-body { margin: 0 auto; max-width: 62rem; padding: 2rem 1.2rem 5rem;
-  background: var(--paper); color: var(--ink); font: 16px/1.55 system-ui, sans-serif; }
-h1, h2 { line-height: 1.2; } h2 { margin-top: 0; }
-a { color: var(--link); }
-section { border-top: 1px solid var(--line); margin-top: 3rem; padding-top: 2rem; }
-body > section:first-child { border-top: none; margin-top: 0; }
-.wide { overflow-x: auto; margin: 1.2rem 0; }
-table { border-collapse: collapse; font-size: .9rem; min-width: min(24rem, 100%); }
-caption { text-align: left; color: var(--soft); padding: .3rem 0; }
-th, td { padding: .3rem .7rem; border-bottom: 1px solid var(--line); text-align: left;
-  vertical-align: top; font-variant-numeric: tabular-nums; }
-th { background: var(--shade); }
-.number { text-align: right; } td.number { white-space: nowrap; }
-figure { margin: 1.5rem 0; }
-img { max-width: 100%; height: auto; background: #ffffff; border-radius: 6px;
-  border: 1px solid var(--line); }
-figcaption { color: var(--soft); font-size: .9rem; }
-code { background: var(--shade); padding: .1em .3em; border-radius: 3px;
-  font-size: .9em; }
-ul.verdicts { list-style: none; padding: 0; }
-.verdicts li { border-left: 4px solid; background: var(--shade); margin: .6rem 0;
-  padding: .5rem .9rem; border-radius: 0 6px 6px 0; }
-.verdicts li.yes { border-color: var(--yes); }
-.verdicts li.form { border-color: var(--form); }
-.verdicts li.no { border-color: var(--no); }
-b.yes { color: var(--yes); } b.form { color: var(--form); } b.no { color: var(--no); }
-.source { color: var(--soft); }
-"""
 
 
 def write_index(results: str | os.PathLike[str]) -> Path:
@@ -94,17 +59,18 @@ def write_page(folder: str | os.PathLike[str], report: Report) -> Path:
 
 def _write(page: Path, title: str, body: list[str]) -> Path:
     """Writes a page, complete or not at all."""
+    style = resources.files("jaxdyn.io").joinpath("report.css")
     parts = [
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
-        f"<title>{html.escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n"
-        "<body>",
+        f"<title>{html.escape(title)}</title>",
+        f"<style>\n{style.read_text(encoding='utf-8')}</style>\n</head>\n<body>",
         *body,
         "</body>\n</html>\n",
     ]
-    draft = page.with_name(f".{page.stem}.{secrets.token_hex(4)}.html")
-    draft.write_text("\n".join(filter(None, parts)), encoding="utf-8")
-    return draft.replace(page)
+    with new_file(page) as draft:
+        draft.write_text("\n".join(filter(None, parts)), encoding="utf-8")
+    return page
 
 
 def _found(folder: Path, name: str) -> list[Path]:
@@ -121,17 +87,15 @@ def _read(path: Path) -> Report:
 
 def _summary(reports: list[Report]) -> str:
     """The contents, with the number of verdicts of each kind."""
-    rows = []
-    total = Counter()
+    rows, total = [], Counter()
     for report in reports:
         counts = Counter(verdict.finding for verdict in report.verdicts)
         total += counts
         link = f'<a href="#{_anchor(report.name)}">{html.escape(report.title)}</a>'
         rows.append(_counts(link, counts))
     rows.append(_counts("<b>all</b>", total))
-    head = "<th>experiment</th>" + "".join(
-        f'<th class="number">{x}</th>' for x in FINDINGS
-    )
+    numbers = "".join(f'<th class="number">{x}</th>' for x in FINDINGS)
+    head = f"<th>experiment</th>{numbers}"
     return (
         '<div class="wide"><table><caption>Published claims and what became of them'
         f"</caption>\n<tr>{head}</tr>\n" + "\n".join(rows) + "\n</table></div>"

@@ -2,8 +2,7 @@
 
 import difflib
 import os
-import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +10,7 @@ import equinox as eqx
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxdyn.io._drafts import new_file
 from jaxdyn.io._log_checks import check_arrays, column_names
 from jaxdyn.io._npz import read_npz
 from jaxdyn.io._table import Place, floats, read_csv, write_csv
@@ -119,7 +119,7 @@ def load_log(
         arrays = _stacked(place, model, named, ignored)
     check_arrays(model, arrays, place)
     if degrees:
-        arrays = {name: _radians(model, name, x) for name, x in arrays.items()}
+        arrays = {name: radians(model, name, x) for name, x in arrays.items()}
     return Log(**arrays)
 
 
@@ -133,17 +133,65 @@ def save_log(path: str | os.PathLike[str], model: Model, log: Log) -> Path:
     given = {name: getattr(log, name) for name in _ARRAYS}
     arrays = {name: np.asarray(x) for name, x in given.items() if x is not None}
     check_arrays(model, arrays, Place("log"))
-    draft = file.with_name(f".{file.stem}.{secrets.token_hex(4)}{file.suffix}")
-    try:
+    with new_file(file) as draft:
         if is_table:
             names = [name for array in arrays for name in column_names(model, array)]
             table = np.column_stack([x.astype(float) for x in arrays.values()])
             write_csv(draft, names, table.tolist())
         else:
             np.savez_compressed(draft, allow_pickle=False, **arrays)
-        return draft.replace(file)
-    finally:
-        draft.unlink(missing_ok=True)
+    return file
+
+
+def join_logs(logs: Sequence[Log]) -> Log:
+    """The rows of several logs, one log after the other, as one.
+
+    The first time is 0. Each log begins one mean time step of the log before it after
+    the end of that log. What one of them has not measured, the result has not either.
+    A filter must not reach from one log to the next: use `filtered` before. Residuals
+    of single rows (`Torque`, `Acceleration`) and `least_squares` do not care where logs
+    meet, windows of `Simulated` do.
+
+    Raises:
+        ValueError: there is no log, a log has fewer than two rows, or they have joints
+            in different numbers.
+    """
+    if not logs:
+        raise ValueError("join_logs: there is no log, expected one or more.")
+    ts, end = [], 0.0
+    for k, log in enumerate(logs):
+        t = np.asarray(log.ts)
+        if t.ndim != 1 or len(t) < 2 or log.q.shape[1] != logs[0].q.shape[1]:
+            raise ValueError(
+                f"join_logs: log {k} has ts of shape {t.shape} and q of shape "
+                f"{np.shape(log.q)}, expected two rows or more, and "
+                f"{logs[0].q.shape[-1]} columns of q as in the first log."
+            )
+        ts.append(t - t[0] + end)
+        end = ts[-1][-1] + (t[-1] - t[0]) / (len(t) - 1)
+    parts = {}
+    for name in _ARRAYS[1:]:
+        arrays = [getattr(log, name) for log in logs]
+        if all(x is not None for x in arrays):
+            parts[name] = np.concatenate(arrays)
+    return Log(np.concatenate(ts), **parts)
+
+
+def radians(model: Model, array: str, values: Any) -> np.ndarray:
+    """Values of q, qd, qdd or tau with angles turned from degrees; others stay.
+
+    Args:
+        array: which of them, "q", "qd", "qdd" or "tau".
+        values: one row [width], or a row for each time [times, width].
+    """
+    values, steps = np.asarray(values), model.topology.steps
+    if array in ("ts", "tau"):
+        return values
+    places = (steps.q if array == "q" else steps.v)[steps.turn == 1]
+    places = places[places < values.shape[-1]]  # those of quaternions are beyond
+    factors = np.ones(values.shape[-1], np.result_type(values.dtype, np.float32))
+    factors[places] = np.pi / 180
+    return values * factors
 
 
 def _is_table(file: Path, place: Place) -> bool:
@@ -229,17 +277,6 @@ def _beside(place: Place, columns: dict[str, np.ndarray]) -> np.ndarray:
                 f"for each time, as {first} with {columns[first].shape}."
             )
     return np.stack([floats(place, k, x) for k, x in columns.items()], axis=-1)
-
-
-def _radians(model: Model, name: str, values: np.ndarray) -> np.ndarray:
-    """The array with its angles turned from degrees; all else stays as it is."""
-    if name in ("ts", "tau"):
-        return values
-    steps = model.topology.steps
-    places = (steps.q if name == "q" else steps.v)[steps.turn == 1]
-    factors = np.ones(values.shape[1], values.dtype)
-    factors[places[places < len(factors)]] = np.pi / 180
-    return values * factors
 
 
 def _near(name: str, others: Iterable[str]) -> str:

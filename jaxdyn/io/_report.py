@@ -54,11 +54,8 @@ class Table:
         cells = [[_escaped(str(x)) for x in line] for line in lines]
         widths = [max(3, *map(len, column)) for column in zip(*cells, strict=True)]
         cells.insert(1, ["-" * width for width in widths])
-        text = [
-            f"| {' | '.join(x.ljust(w) for x, w in zip(line, widths, strict=True))} |"
-            for line in cells
-        ]
-        return "\n".join([f"**{self.caption}**", "", *text])
+        lines = [f"| {' | '.join(map(str.ljust, row, widths))} |" for row in cells]
+        return "\n".join([f"**{self.caption}**", "", *lines])
 
 
 @dataclass(frozen=True)
@@ -106,6 +103,17 @@ class Report:
             for name, kind in kinds.items()
         }
         return Report(**(data | parts))
+
+
+def aligned(rows: Sequence[Sequence[str]], *, indent: str = "") -> str:
+    """Rows of cells as lines of text in which columns stand under each other.
+
+    Cells of more than 60 characters are cut.
+    """
+    cut = [[x if len(x) <= 60 else f"{x[:57]}..." for x in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*cut, strict=True)]
+    lines = ("  ".join(map(str.ljust, row, widths)) for row in cut)
+    return "\n".join(f"{indent}{line}".rstrip() for line in lines)
 
 
 def check_figures(folder: str | os.PathLike[str], report: Report) -> None:

@@ -13,6 +13,7 @@ from jaxdyn.motion._fourier import fourier as fourier
 from jaxdyn.motion._inverse_kinematics import IKSolution as IKSolution
 from jaxdyn.motion._inverse_kinematics import inverse_kinematics as inverse_kinematics
 from jaxdyn.motion._loop_checks import check_loops as check_loops
+from jaxdyn.motion._loop_checks import closed_state as closed_state
 from jaxdyn.motion._loop_checks import dependent_rows as dependent_rows
 from jaxdyn.motion._motion import JointMotion as JointMotion
 from jaxdyn.motion._point_to_point import Cycloidal as Cycloidal

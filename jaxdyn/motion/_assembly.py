@@ -4,10 +4,8 @@ from collections.abc import Sequence
 from typing import Any
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 import numpy as np
-import optimistix
 from jax import lax
 from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int
@@ -20,8 +18,8 @@ from jaxdyn.algorithms.loops import (
     loop_rows,
 )
 from jaxdyn.model import ROWS, Model, chosen_joints
-from jaxdyn.motion._inputs import inputs, positive
-from jaxdyn.motion._inverse_kinematics import within
+from jaxdyn.motion._inputs import inputs, search_bounds
+from jaxdyn.motion._inverse_kinematics import least_step, within
 from jaxdyn.program import alone, take
 
 
@@ -77,11 +75,7 @@ def close_loops(
     """
     held = chosen_joints(model, "hold", hold)
     model, q_guess = inputs(model, q_guess=(q_guess, (model.nq,)))
-    if tolerance is None:
-        tolerance = 1e-9 if q_guess.dtype == jnp.float64 else 1e-5
-    bound = positive("tolerance", tolerance, q_guess.dtype)
-    if max_steps < 1:
-        raise ValueError(f"max_steps is {max_steps}, expected a positive number.")
+    bound = search_bounds(tolerance, max_steps, q_guess.dtype)
     found = _solve(model, q_guess, bound, held, limits, max_steps)
     return _closed(model, found) if throw else found
 
@@ -142,9 +136,6 @@ def _step_to(
     model: Model, q_guess: Any, free: Any, limits: bool, max_steps: int
 ) -> tuple[Any, Any]:
     """The tangent step from the guess to a minimum, and how many steps led there."""
-    own, dtype = q_guess.dtype, jnp.result_type(float)  # that of the solver's numbers
-    problem = jax.tree.map(lambda x: x.astype(dtype), (model, q_guess))
-    accuracy = float(jnp.finfo(dtype).eps) ** 0.75
 
     def whole(d: Any) -> Any:
         return jnp.zeros(model.nv, d.dtype).at[free].set(d)
@@ -155,15 +146,8 @@ def _step_to(
         rows = [x.reshape(-1) for x in _openings(model, q)]
         return jnp.concatenate([*rows, q - within(model, q)] if limits else rows)
 
-    found = optimistix.least_squares(
-        residual,
-        optimistix.LevenbergMarquardt(rtol=accuracy, atol=accuracy),
-        jnp.zeros(free.size, dtype),
-        problem,
-        max_steps=max_steps,
-        throw=False,
-    )
-    return whole(found.value.astype(own)), found.stats["num_steps"]
+    d, steps = least_step(residual, (model, q_guess), free.size, max_steps)
+    return whole(d), steps
 
 
 def _newton(model: Model, q: Any, free: Any) -> Any:

@@ -9,10 +9,10 @@ from jaxtyping import Array, Float
 from jaxdyn.algorithms.kinematics import integrate
 from jaxdyn.model import Model
 from jaxdyn.motion._inputs import inputs, positive
-from jaxdyn.motion._motion import JointMotion, Time, follow
+from jaxdyn.motion._motion import PathMotion, Time
 
 
-class Fourier(eqx.Module):
+class Fourier(PathMotion):
     """A tangent step from `q0` that is a finite Fourier series; see `fourier`.
 
     Attributes:
@@ -35,10 +35,6 @@ class Fourier(eqx.Module):
             slope, bend = _polynomials(u)
             step = step - slope * (w @ self.sines) + bend * (w**2 @ self.cosines)
         return integrate(self.model, self.q0, step)
-
-    def __call__(self, t: Time) -> JointMotion:
-        """Position, velocity and acceleration at time t."""
-        return follow(self, t)
 
 
 def fourier(

@@ -69,6 +69,23 @@ def positive(name: str, value: Any, dtype: Any) -> Any:
     return expect(name, value, is_right, "a positive number")
 
 
+def search_bounds(tolerance: float | None, max_steps: int, dtype: Any) -> Any:
+    """The tolerance of a search, by default that of the type, as an array.
+
+    Raises:
+        ValueError: it is not positive, or there are no steps.
+    """
+    if max_steps < 1:
+        raise ValueError(f"max_steps is {max_steps}, expected a positive number.")
+    given = tolerance_of(dtype) if tolerance is None else tolerance
+    return positive("tolerance", given, dtype)
+
+
+def tolerance_of(dtype: Any) -> float:
+    """The error of a solution in metres and radians that counts as none."""
+    return 1e-9 if dtype == jnp.float64 else 1e-5
+
+
 def check_rotation(name: str, value: Any) -> None:
     """Raise a `ValueError` for a matrix [..., 3, 3] that is no rotation.
 

@@ -1,6 +1,6 @@
 """Configurations in which frames stand at given places."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any
 
@@ -19,7 +19,7 @@ from jaxdyn.algorithms.kinematics import (
     moving_place,
 )
 from jaxdyn.model import Model
-from jaxdyn.motion._inputs import check_rotation, inputs, positive, reach
+from jaxdyn.motion._inputs import check_rotation, inputs, reach, search_bounds
 from jaxdyn.program import alone
 
 Frame = str | int
@@ -96,11 +96,7 @@ def inverse_kinematics(
     )
     if rotation is not None:
         check_rotation("rotation", rotation)
-    if tolerance is None:
-        tolerance = 1e-9 if q0.dtype == jnp.float64 else 1e-5
-    bound = positive("tolerance", tolerance, q0.dtype)
-    if max_steps < 1:
-        raise ValueError(f"max_steps is {max_steps}, expected a positive number.")
+    bound = search_bounds(tolerance, max_steps, q0.dtype)
     goal = Goal(places, position, rotation)
     found = _solve(model, q0, goal, bound, limits, max_steps)
     if not throw:
@@ -186,14 +182,25 @@ def _solve(
 @partial(jax.custom_jvp, nondiff_argnums=(0, 1))
 def _step_to(limits: bool, max_steps: int, problem: Problem) -> tuple[Any, Any]:
     """The tangent step from q0 to a minimum, and how many steps led there."""
+    return least_step(partial(_residual, limits), problem, problem[0].nv, max_steps)
+
+
+def least_step(
+    residual: Callable, problem: tuple, size: int, max_steps: int
+) -> tuple[Any, Any]:
+    """The d near 0 at which the squares of residual(d, problem) are least.
+
+    Returns:
+        d in the type of problem[1], and how many steps led there.
+    """
     own = problem[1].dtype
     dtype = jnp.result_type(float)  # the only one in which the solver's numbers agree
     problem = jax.tree.map(lambda x: x.astype(dtype), problem)
     accuracy = float(jnp.finfo(dtype).eps) ** 0.75
     found = optimistix.least_squares(
-        lambda d, problem: _residual(limits, d, problem),
+        residual,
         optimistix.LevenbergMarquardt(rtol=accuracy, atol=accuracy),
-        jnp.zeros(problem[0].nv, dtype),
+        jnp.zeros(size, dtype),
         problem,
         max_steps=max_steps,
         throw=False,

@@ -13,6 +13,7 @@ from jaxdyn.algorithms.kinematics import (
     jacobian_at,
 )
 from jaxdyn.model import Model
+from jaxdyn.motion._inputs import tolerance_of
 from jaxdyn.motion._inverse_kinematics import Goal, frame_pose, within
 from jaxdyn.motion._motion import JointMotion, polynomial_value, quintic
 from jaxdyn.program import alone
@@ -173,10 +174,6 @@ def _judged(line: Line, places: Any, at: JointMotion, guesses: Any) -> tuple:
     is_regular = (rank == rank[0]).all() & (side == side[0]).all()
     is_resolved = (wrong < GUESS).all() & (beyond <= tolerance_of(nodes.dtype))
     return error, least.min(), is_there & is_regular & is_resolved
-
-
-def tolerance_of(dtype: Any) -> float:
-    return 1e-9 if dtype == jnp.float64 else 1e-5
 
 
 def _cut(dtype: Any) -> float:

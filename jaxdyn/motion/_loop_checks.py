@@ -7,6 +7,7 @@ from jax.core import Tracer
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.loops import loop_jacobian, loop_residual
+from jaxdyn.dynamics import project_configuration, project_velocity
 from jaxdyn.model import Model
 from jaxdyn.motion._assembly import loop_errors
 from jaxdyn.motion._inputs import inputs
@@ -48,6 +49,43 @@ def check_loops(
     _check_freedom(model, q)
 
 
+def closed_state(
+    model: Model, q: Float[Array, " nq"], qd: Float[Array, " nv"]
+) -> tuple[Float[Array, " nq"], Float[Array, " nv"]]:
+    """The state near a given one that closes all loops, and keeps them closed.
+
+    For states that are closed but for rounding, as those that were typed: joints move
+    as little as they can. `close_loops` finds configurations that are farther away.
+
+    Raises:
+        ValueError: the loops cannot be closed nearby, or the nearest rates that keep
+            them closed differ from qd by more than a hundredth. The message begins
+            with "q: " or "qd: " and has the loop that is most open.
+    """
+    model, q = _concrete("closed_state", model, q)
+    (qd,) = inputs(model, qd=(jnp.asarray(qd, q.dtype), (model.nv,)))[1:]
+    if not model.loops:
+        return q, qd
+    closed_q = project_configuration(model, q)
+    if not _worst(model, loop_residual(model, closed_q))[1] < (
+        1e-8 if model.dtype == np.float64 else 1e-4
+    ):
+        name, size = _worst(model, loop_residual(model, q))
+        raise ValueError(
+            f"q: {name} is open by {size:.3g}, and no closed pose was found nearby: "
+            "expected one that closes all loops, or nearly so."
+        )
+    closed_qd = project_velocity(model, closed_q, qd)
+    if not np.allclose(closed_qd, qd, rtol=1e-2, atol=1e-2):
+        name, size = _worst(model, loop_jacobian(model, closed_q) @ qd)
+        rates = ", ".join(f"{x:.6g}" for x in np.asarray(closed_qd).tolist())
+        raise ValueError(
+            f"qd: {name} opens with {size:.3g} a second, expected rates that keep it "
+            f"closed: the nearest are [{rates}] in SI units and radians."
+        )
+    return closed_q, closed_qd
+
+
 def dependent_rows(model: Model, q: Float[Array, " nq"]) -> tuple[str, ...]:
     """The rows of the loops that follow from earlier ones at `q`, as "loop 0: Z".
 
@@ -62,6 +100,13 @@ def dependent_rows(model: Model, q: Float[Array, " nq"]) -> tuple[str, ...]:
 def row_names(model: Model) -> list[tuple[str, str]]:
     """Of each row of `loop_residual` its loop and what it holds."""
     return [(loop.name, row) for loop in model.loops for row in loop.rows]
+
+
+def _worst(model: Model, rows: Array) -> tuple[str, float]:
+    """The loop of the largest row, and the size of that."""
+    sizes = np.abs(np.asarray(rows))
+    worst = int(sizes.argmax())
+    return row_names(model)[worst][0], float(sizes[worst])
 
 
 def _check_freedom(model: Model, q: Array) -> None:

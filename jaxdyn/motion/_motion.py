@@ -59,9 +59,12 @@ def _velocity(model: Model, q: Any, rate: Any) -> Any:
     return qd
 
 
-def follow(motion: Any, t: Time) -> JointMotion:
-    """The motion at time t along `motion.path`, at rest outside of its duration."""
-    return _follow(motion, time(motion, t))
+class PathMotion(eqx.Module):
+    """A motion along `path`, at rest outside of its `duration`."""
+
+    def __call__(self, t: Time) -> JointMotion:
+        """Position, velocity and acceleration at time t."""
+        return _follow(self, time(self, t))
 
 
 @alone()

@@ -1,6 +1,5 @@
 """Motions from one configuration to another: cycloidal and polynomial."""
 
-import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -9,15 +8,15 @@ from jaxdyn.model import Model
 from jaxdyn.motion._inputs import inputs, positive
 from jaxdyn.motion._motion import (
     JointMotion,
+    PathMotion,
     Time,
-    follow,
     polynomial_value,
     quintic,
 )
 from jaxdyn.program import alone
 
 
-class Cycloidal(eqx.Module):
+class Cycloidal(PathMotion):
     """A cycloidal motion along the tangent step `d` from `q0`; see `cycloidal`."""
 
     model: Model
@@ -29,12 +28,8 @@ class Cycloidal(eqx.Module):
         """The configuration at a time from 0 to duration."""
         return integrate(self.model, self.q0, self.d * cycloid(t / self.duration))
 
-    def __call__(self, t: Time) -> JointMotion:
-        """Position, velocity and acceleration at time t."""
-        return follow(self, t)
 
-
-class Polynomial(eqx.Module):
+class Polynomial(PathMotion):
     """A tangent step from `q0` that is a polynomial in t / duration."""
 
     model: Model
@@ -46,10 +41,6 @@ class Polynomial(eqx.Module):
         """The configuration at a time from 0 to duration."""
         step = polynomial_value(self.coefficients, t / self.duration)
         return integrate(self.model, self.q0, step)
-
-    def __call__(self, t: Time) -> JointMotion:
-        """Position, velocity and acceleration at time t."""
-        return follow(self, t)
 
 
 def cycloidal(

@@ -2,7 +2,6 @@
 
 from typing import Any
 
-import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -13,11 +12,11 @@ from jaxtyping import Array, Float
 from jaxdyn.algorithms.kinematics import difference, integrate
 from jaxdyn.model import Model
 from jaxdyn.motion._inputs import expect, inputs
-from jaxdyn.motion._motion import JointMotion, Time, follow
+from jaxdyn.motion._motion import PathMotion
 from jaxdyn.program import alone
 
 
-class Spline(eqx.Module):
+class Spline(PathMotion):
     """A cubic spline through waypoints; see `spline`.
 
     Attributes:
@@ -38,10 +37,6 @@ class Spline(eqx.Module):
     def duration(self) -> Float[Array, ""]:
         """The time of the last waypoint."""
         return self.times[-1]
-
-    def __call__(self, t: Time) -> JointMotion:
-        """Position, velocity and acceleration at time t."""
-        return follow(self, t)
 
     def path(self, t: Float[Array, ""]) -> Float[Array, " nq"]:
         """The configuration at a time from 0 to duration."""

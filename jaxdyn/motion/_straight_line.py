@@ -10,9 +10,15 @@ from jaxtyping import Array, Bool, Float
 
 from jaxdyn.algorithms.kinematics import moving_place
 from jaxdyn.model import Model
-from jaxdyn.motion._inputs import check_rotation, inputs, positive, reach
+from jaxdyn.motion._inputs import (
+    check_rotation,
+    inputs,
+    positive,
+    reach,
+    tolerance_of,
+)
 from jaxdyn.motion._inverse_kinematics import Frame, inverse_kinematics
-from jaxdyn.motion._line import Line, between, sampled, tolerance_of
+from jaxdyn.motion._line import Line, between, sampled
 from jaxdyn.motion._motion import JointMotion, Time, resting, tangent_jet, time
 from jaxdyn.motion._point_to_point import cycloid
 from jaxdyn.program import alone

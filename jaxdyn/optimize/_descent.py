@@ -8,6 +8,7 @@ from typing import Any
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 import optax
 from jax import lax
 from jaxtyping import Array, Float
@@ -218,6 +219,15 @@ def _judged(s: _Search, value: Any, norm: Any, tolerances: Any) -> _Search:
         left=s.left - 1,
         status=jnp.where(is_lost, NOT_FINITE, status),
     )
+
+
+def check_options(steps: int, **given: Any) -> None:
+    """Raise a `ValueError` for steps or another number that is not positive."""
+    if not isinstance(steps, int) or steps < 1:
+        raise ValueError(f"steps is {steps!r}, expected a positive integer.")
+    for name, value in given.items():
+        if np.shape(value) != () or not 0 < float(value) < np.inf:
+            raise ValueError(f"{name} is {value}, expected a positive number.")
 
 
 @contextmanager

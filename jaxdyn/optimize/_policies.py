@@ -17,10 +17,10 @@ from jaxdyn.optimize._costs import CostFunction, cost_of
 from jaxdyn.optimize._descent import (
     LBFGS,
     NOT_FINITE,
+    check_options,
     descend,
     with_options,
 )
-from jaxdyn.optimize._options import check_numbers, check_steps, reported
 from jaxdyn.simulate import rollout
 
 Policy = Callable[..., Any]  # (t, q, qd) -> tau
@@ -157,11 +157,10 @@ def optimize_policy(
     q0, qd0, ts = jnp.asarray(q0), jnp.asarray(qd0), jnp.asarray(ts)
     _check_rows(model, q0, qd0)
     _check_times(ts)
-    check_steps(steps=steps)
     options: dict[str, Any]
     options = dict(gradient_tolerance=gradient_tolerance, cost_tolerance=cost_tolerance)
-    check_numbers(**options)
-    options = options | dict(compiler_options=compiler_options)
+    check_options(steps, **options)
+    options["compiler_options"] = compiler_options
     dtype = np.result_type(model.dtype, q0.dtype, qd0.dtype)
     model = model.astype(dtype)
     q0, qd0, ts = (x.astype(dtype) for x in (q0, qd0, ts))
@@ -173,9 +172,11 @@ def optimize_policy(
     optimizer = LBFGS if optimizer is None else optimizer
     with tqdm(total=steps, disable=not progress, desc="policy") as bar:
         found = descend(problem, free, optimizer, steps, **options, bar=bar)
-    motions = with_options(_motions, compiler_options)
+    if found.status == NOT_FINITE and throw:
+        raise RuntimeError(f"{found.sentence} throw=False returns what was found.")
+    motions = with_options(Learning.motions, compiler_options)
     value, (q, qd, taus) = motions(problem, found.x)
-    result = OptimizedPolicy(
+    return OptimizedPolicy(
         policy=eqx.combine(found.x, fixed),
         ts=ts,
         taus=taus,
@@ -188,11 +189,6 @@ def optimize_policy(
         is_converged=found.is_converged,
         message=found.sentence,
     )
-    return reported(result, found.status != NOT_FINITE, throw)
-
-
-def _motions(problem: Learning, free: Any) -> Any:
-    return problem.motions(free)
 
 
 def _parameters(policy: Policy, where: Any) -> tuple[Any, Any]:

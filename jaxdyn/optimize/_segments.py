@@ -1,4 +1,4 @@
-"""Descents in one piece, and rounds of them until all pieces of a motion meet."""
+"""Rounds of descents until all pieces of a motion meet."""
 
 from typing import Any, NamedTuple
 
@@ -7,24 +7,12 @@ import jax.numpy as jnp
 import numpy as np
 from tqdm import tqdm
 
-from jaxdyn.optimize._descent import (
-    FLAT,
-    NOT_FINITE,
-    Descent,
-    descend,
-    with_options,
-)
-from jaxdyn.optimize._shooting import (
-    MultipleShooting,
-    SingleShooting,
-    Unknowns,
-)
+from jaxdyn.optimize._descent import FLAT, NOT_FINITE, Descent, descend, with_options
+from jaxdyn.optimize._shooting import MultipleShooting, SingleShooting, Unknowns
 
 ROUNDS = 12  # at most
 PENALTY = 0.1  # the first one, by the cost of the start
-GROWTH = (
-    10.0  # of the penalty, after a round in which defects did not fall to a quarter
-)
+GROWTH = 10.0  # of the penalty, where a round leaves more than a quarter of a defect
 
 
 class Solution(NamedTuple):
@@ -32,10 +20,10 @@ class Solution(NamedTuple):
 
     u: Any
     descents: list[Descent]
-    motion: tuple[Any, Any] | None
-    defect: float
-    is_met: bool
-    words: str
+    motion: tuple[Any, Any] | None = None
+    defect: float = 0.0
+    is_met: bool = True
+    words: str = ""
 
     @property
     def message(self) -> str:
@@ -51,19 +39,6 @@ class Solution(NamedTuple):
     def is_converged(self) -> bool:
         """Whether there was nothing more to gain, with all pieces met."""
         return self.is_met and self.descents[-1].is_converged
-
-
-def in_one_piece(
-    problem: SingleShooting,
-    u: Any,
-    optimizer: Any,
-    steps: int,
-    options: dict[str, Any],
-    bar: tqdm,
-) -> Solution:
-    """One descent."""
-    found = descend(problem, u, optimizer, steps, **options, bar=bar)
-    return Solution(found.x, [found], None, 0.0, True, "")
 
 
 def in_pieces(
@@ -85,7 +60,7 @@ def in_pieces(
         tolerance: the largest defect of pieces that meet.
     """
     problem, x = _start(whole, u, nodes, value)
-    pieces = with_options(_pieces, options["compiler_options"])
+    pieces = with_options(MultipleShooting.pieces, options["compiler_options"])
     descents: list[Descent] = []
     states = nodes
     defect, first, exact = np.inf, -1.0, options["gradient_tolerance"]
@@ -114,10 +89,6 @@ def in_pieces(
     return Solution(x.u, descents, tuple(states), defect, is_met, words)
 
 
-def _pieces(problem: MultipleShooting, x: Unknowns) -> Any:
-    return problem.pieces(x)
-
-
 def _start(
     whole: SingleShooting, u: Any, nodes: tuple[Any, Any], value: Any
 ) -> tuple[MultipleShooting, Unknowns]:
@@ -135,11 +106,7 @@ def _stricter(
 ) -> MultipleShooting:
     """The problem of the next round."""
     c = jnp.stack([c[:, 0], problem.duration * c[:, 1]], axis=1)
-    return eqx.tree_at(
-        lambda p: (p.multipliers, p.penalty),
-        problem,
-        (
-            problem.multipliers + problem.penalty * c,
-            problem.penalty * (GROWTH if has_slow_defects else 1.0),
-        ),
-    )
+    multipliers = problem.multipliers + problem.penalty * c
+    penalty = problem.penalty * (GROWTH if has_slow_defects else 1.0)
+    new = multipliers, penalty
+    return eqx.tree_at(lambda p: (p.multipliers, p.penalty), problem, new)

@@ -12,11 +12,9 @@ from tqdm import tqdm
 from jaxdyn.algorithms.kinematics import difference
 from jaxdyn.model import Model, arguments
 from jaxdyn.optimize._costs import CostFunction, cost_of
-from jaxdyn.optimize._descent import LBFGS_LONG
-from jaxdyn.optimize._limits import joint_forces
-from jaxdyn.optimize._options import check_numbers, check_steps, reported
-from jaxdyn.optimize._segments import Solution, in_one_piece, in_pieces
-from jaxdyn.optimize._shooting import SingleShooting
+from jaxdyn.optimize._descent import LBFGS_LONG, check_options, descend
+from jaxdyn.optimize._segments import Solution, in_pieces
+from jaxdyn.optimize._shooting import SingleShooting, joint_forces
 from jaxdyn.simulate import rollout
 
 
@@ -121,14 +119,13 @@ def optimize_torques(
         RuntimeError: the cost or its gradient is not finite.
     """
     model, q0, qd0, taus = arguments(model, q0=q0, qd0=qd0, taus=taus0)
-    check_steps(steps=steps)
     _check_segments(model, segments, len(taus), states0)
     options: dict[str, Any]
     options = dict(gradient_tolerance=gradient_tolerance, cost_tolerance=cost_tolerance)
     if defect_tolerance is None:
         defect_tolerance = 1e-6 if q0.dtype == jnp.float64 else 1e-3
-    check_numbers(dt=dt, defect_tolerance=defect_tolerance, **options)
-    options = options | dict(compiler_options=compiler_options)
+    check_options(steps, dt=dt, defect_tolerance=defect_tolerance, **options)
+    options["compiler_options"] = compiler_options
     optimizer = LBFGS_LONG if optimizer is None else optimizer
     h = jnp.asarray(dt, q0.dtype)
     first = rollout(model, q0, qd0, taus, h, integrator=integrator)
@@ -137,14 +134,17 @@ def optimize_torques(
     u = forces.coordinates(taus)
     with tqdm(total=steps, disable=not progress, desc="torques") as bar:
         if segments == 1:
-            found = in_one_piece(whole, u, optimizer, steps, options, bar)
+            found = descend(whole, u, optimizer, steps, **options, bar=bar)
+            found = Solution(found.x, [found])
         else:
             found = in_pieces(
                 *(whole, u, _nodes(model, first, segments, states0)),
                 *(cost_of(cost, *first, taus), optimizer, steps),
                 *(defect_tolerance, options, bar),
             )
-    return reported(_result(whole, found), found.is_finite, throw)
+    if throw and not found.is_finite:
+        raise RuntimeError(f"{found.message} throw=False returns what was found.")
+    return _result(whole, found)
 
 
 def _result(whole: SingleShooting, found: Solution) -> OptimizedTorques:

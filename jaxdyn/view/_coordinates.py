@@ -48,22 +48,23 @@ def positions(model: Model) -> tuple[Coordinate, ...]:
     """The entries of q."""
     found = []
     for i, joint in enumerate(model.joints):
-        kind = JOINT_TYPES[joint]
-        kinds = ["angle" if step.turn else "length" for step in kind.steps]
+        kind, kinds = JOINT_TYPES[joint], _kinds(joint)
         if kind.quaternion is not None:
             kinds = ["length"] * (kind.nq - 4) + ["quaternion"] * 4
-        found += _named(model, i, kinds[: kind.nq], _PARTS.get(joint))
+        found += _named(model, i, kinds, _PARTS.get(joint))
     return tuple(found)
 
 
 def rates(model: Model) -> tuple[Coordinate, ...]:
     """The entries of qd, qdd and tau."""
-    found = []
-    for i, joint in enumerate(model.joints):
-        kind = JOINT_TYPES[joint]
-        kinds = ["angle" if step.turn else "length" for step in kind.steps]
-        found += _named(model, i, kinds[: kind.nv], _RATE_PARTS.get(joint))
-    return tuple(found)
+    joints = enumerate(model.joints)
+    named = (_named(model, i, _kinds(x), _RATE_PARTS.get(x)) for i, x in joints)
+    return tuple(entry for entries in named for entry in entries)
+
+
+def _kinds(joint: str) -> list[str]:
+    kind = JOINT_TYPES[joint]
+    return ["angle" if step.turn else "length" for step in kind.steps][: kind.nv]
 
 
 class Quantity(NamedTuple):
@@ -79,9 +80,7 @@ class Quantity(NamedTuple):
 
     def title(self, kind: str) -> str:
         """What a plot of the entries of this kind shows."""
-        return (
-            f"{self.name} ({'quaternion' if kind == 'quaternion' else self.unit(kind)})"
-        )
+        return f"{self.name} ({kind if kind == 'quaternion' else self.unit(kind)})"
 
 
 def quantities(units: Units) -> dict[str, Quantity]:
@@ -111,6 +110,5 @@ def _named(
     if len(kinds) == 1:
         return [Coordinate(joint, kinds[0], body, 0)]
     parts = parts or tuple(str(k + 1) for k in range(len(kinds)))
-    return [
-        Coordinate(f"{joint} {parts[k]}", kind, body, k) for k, kind in enumerate(kinds)
-    ]
+    pairs = enumerate(zip(parts, kinds, strict=False))  # a quaternion has one more part
+    return [Coordinate(f"{joint} {part}", x, body, k) for k, (part, x) in pairs]

@@ -4,8 +4,9 @@ import os
 from pathlib import Path
 
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+
+from jaxdyn.view._plots import new_figure
 
 _MEASURED, _FITTED, _ERROR, _HELD = "#9aa5b5", "#3b6fb6", "#c8453d", "#f4ead9"
 _PANELS = 16  # more joints than these are not shown
@@ -31,7 +32,7 @@ def plot_fit(
         unit: of the columns.
     """
     shown = min(len(names), _PANELS)
-    figure = _figure(13.0, 0.9 + 1.5 * shown)
+    figure = new_figure(13.0, 0.9 + 1.5 * shown)
     axes = figure.subplots(shown, 2, sharex=True, squeeze=False, width_ratios=(3, 2))
     x, residuals = np.arange(len(ts)) if _jumps(ts) else ts, measured - fitted
     for k in range(shown):
@@ -73,7 +74,7 @@ def plot_intervals(
         interval: lower and upper ends, [parameters, 2].
     """
     order = np.arange(len(names))[:_NAMES]
-    figure = _figure(9.0, 1.2 + 0.2 * len(order))
+    figure = new_figure(9.0, 1.2 + 0.2 * len(order))
     ax = figure.subplots()
     ends = in_deviations(interval.T, nominal, values, std)[:, order]
     middle = in_deviations(values, nominal, values, std)[order]
@@ -119,7 +120,7 @@ def plot_correlation(
 ) -> Path:
     """Saves the correlations of the errors of parameters as a map."""
     size = 3.2 + 0.13 * min(len(names), _NAMES)
-    figure = _figure(size + 1.2, size)
+    figure = new_figure(size + 1.2, size)
     ax = figure.subplots()
     picture = ax.imshow(correlation, vmin=-1, vmax=1, cmap="RdBu_r")
     figure.colorbar(picture, ax=ax, label="correlation of errors", shrink=0.8)
@@ -142,7 +143,7 @@ def plot_history(
     """
     looks = np.zeros(0) if validations is None else validations
     panels = 2 if len(looks) > 1 else 1
-    figure = _figure(9.0, 0.8 + 2.6 * panels)
+    figure = new_figure(9.0, 0.8 + 2.6 * panels)
     axes = figure.subplots(panels, squeeze=False, sharex=True)[:, 0]
     axes[0].plot(np.arange(len(losses)), losses, color=_FITTED, marker=_dots(losses))
     axes[0].set_ylabel("loss")
@@ -166,7 +167,7 @@ def plot_deviations(
 ) -> Path:
     """Saves standard deviations of parameters, of one or more motions, as points."""
     order = np.arange(len(names))[:_NAMES]
-    figure = _figure(9.0, 1.4 + 0.2 * len(order))
+    figure = new_figure(9.0, 1.4 + 0.2 * len(order))
     ax = figure.subplots()
     colors = (_FITTED, _MEASURED, _ERROR)
     for (name, values), color in zip(deviations.items(), colors, strict=False):
@@ -178,12 +179,6 @@ def plot_deviations(
     ax.set_xlabel(f"standard deviation{f' ({unit})' if unit else ''}")
     ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=3, frameon=False)
     return _saved(figure, path)
-
-
-def _figure(width: float, height: float) -> Figure:
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
 
 
 def _saved(figure: Figure, path: str | os.PathLike[str]) -> Path:

@@ -7,7 +7,7 @@ import pytest
 
 import jaxdyn as jd
 from jaxdyn.cli import _excite, main
-from jaxdyn.cli._excite_settings import Excitation
+from jaxdyn.cli._identify_settings import Excitation
 from jaxdyn.io import load_log, load_trajectory, read_config
 
 BASIC = """\

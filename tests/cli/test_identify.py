@@ -13,10 +13,9 @@ import pytest
 
 import jaxdyn as jd
 from jaxdyn.cli import _excite, _identify, _identify_results, main
-from jaxdyn.cli._estimates import forces
-from jaxdyn.cli._excite_settings import Excitation
-from jaxdyn.cli._identify_settings import Identification
-from jaxdyn.cli._measured import measured
+from jaxdyn.cli._identify import measured
+from jaxdyn.cli._identify_results import forces
+from jaxdyn.cli._identify_settings import Excitation, Identification
 from jaxdyn.io import Log, read_config, save_log
 
 BASIC = """\

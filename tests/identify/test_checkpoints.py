@@ -21,8 +21,7 @@ from jaxdyn.identify import (
     choose,
     fit,
 )
-from jaxdyn.identify._checkpoints import digest
-from jaxdyn.identify._problem import Problem
+from jaxdyn.identify._checkpoints import Checkpoints
 from jaxdyn.io import Log
 
 STEPS = 3000
@@ -118,44 +117,63 @@ def test_a_search_goes_on_from_its_last_state(tmp_path, solver):
     assert not (tmp_path / "x").exists()
 
 
-def test_every_part_of_a_fit_is_seen_in_its_digest():
+def test_every_part_of_a_fit_is_seen_in_its_digest(tmp_path, monkeypatch):
     chosen, log = problem()
     model, names = chosen.nominal, ["*.damping", "*.friction"]
 
-    def rate(step):
-        return 0.1 / (late + step)
+    class Seen(Exception):
+        pass
 
+    def see(self, folder, problem):
+        raise Seen(problem)
+
+    def scaled(factor):
+        return jax.jit(lambda model, q, qd: factor * q)
+
+    def rate(factor):
+        return lambda step: 0.1 / (step + factor)
+
+    def of(parameters=chosen, residual=None, log=log, solver=None, **options):
+        given = parameters, residual or Torque(), log
+        with pytest.raises(Seen) as found:
+            fit(*given, solver=solver, checkpoint=tmp_path, **options)
+        return found.value.args[0]
+
+    monkeypatch.setattr(Checkpoints, "__init__", see)
+    moved = Log(log.ts, log.q + 1e-9, log.qd, log.qdd, log.tau)
+    prior = Gaussian("*.damping", 0.1)
     others = [lambda k: 0.1 / (k + 2), lambda k: 0.1 / (k + 3)]  # but for a number
-
-    def of(parameters=chosen, residual=None, priors=(), solver=None):
-        given = Problem(parameters, residual or Torque(), priors, log)
-        return digest(given, solver or LevenbergMarquardt())
-
+    once = dict(solver=Optax(optax.adam(1e-2)))
     fits = [
         of(),
+        of(log=moved),
+        of(validation=0.3),
         of(choose(model, names)),
         of(choose(pendulum("prismatic"), names)),
         of(choose(model, names[::-1], start={"*": 0.5}, without="*.friction")),
         of(residual=Torque(2.0)),
         of(residual=Torque(method="gibbs_appell")),
         of(residual=Acceleration()),
-        of(residual=Simulated(length=5)),
-        of(residual=Simulated(length=5, free_start=True)),
-        of(residual=Simulated(options={"rtol": 1e-3})),
-        of(residual=Simulated(options={"rtol": 1e-4})),
-        *(of(residual=Simulated(measure=jax.jit(f), y=log.q)) for f in others),
-        of(priors=(Gaussian("*.damping", 0.1),)),
-        of(priors=(Gaussian("*.friction", 0.1),)),
-        of(priors=(Gaussian("*.damping", 0.1, relative=True),)),
+        of(residual=Simulated(length=5), **once),
+        of(residual=Simulated(length=5, free_start=True), **once),
+        of(residual=Simulated(length=5, options={"max_steps": 99}), **once),
+        *(
+            of(residual=Simulated(length=5, measure=scaled(x), y=log.q), **once)
+            for x in (2.0, 3.0)
+        ),
+        of(priors=prior),
+        of(priors=Gaussian("*.friction", 0.1)),
+        of(priors=Gaussian("*.damping", 0.1, relative=True)),
         of(solver=LevenbergMarquardt(rtol=1e-6)),
-        *(of(solver=Optax(optax.adam(x))) for x in (1e-2, 1e-3, rate, *others)),
-        of(solver=Optax(optax.adam(1e-2), seed=1)),
+        of(solver=LevenbergMarquardt(steps=7)),
+        *(of(solver=Optax(optax.adam(x))) for x in (1e-2, 1e-3, rate(9.0), *others)),
+        of(solver=Optax(optax.adam(1e-2), seed=1, batch=3)),
+        of(solver=Optax(optax.adam(1e-2), patience=3)),
         of(solver=Optax(optax.sgd(1e-2))),
     ]
     assert len(set(fits)) == len(fits)
-    late = 1.0  # was not there yet
-    assert len({of(solver=Optax(optax.adam(rate))), *fits}) == len(fits) + 1
-    assert of() == fits[0] and of(solver=Optax(optax.adam(1e-2))) in fits
+    assert of() == fits[0] and of(**once) in fits
+    assert of(solver=Optax(optax.adam(rate(9.0)))) in fits
 
 
 def test_folders_of_others_are_left_alone(tmp_path):

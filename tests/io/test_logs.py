@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 import jaxdyn as jd
-from jaxdyn.io import Log, column_names, load_log, save_log, save_trajectory
+from jaxdyn.io import (
+    Log,
+    column_names,
+    join_logs,
+    load_log,
+    radians,
+    save_log,
+    save_trajectory,
+)
 
 
 def arm():
@@ -319,3 +327,32 @@ def test_log_of_another_robot_is_not_written(tmp_path, rng):
     with pytest.raises(ValueError, match=r"q has shape \(5, 2\), expected \(5, 5\)"):
         save_log(tmp_path / "a.csv", ball(), random_log(arm(), rng))
     assert not list(tmp_path.iterdir())
+
+
+def test_joined_logs_go_on_one_mean_step_after_the_end_of_the_one_before():
+    a = Log(np.array([5.0, 5.1, 5.4]), np.zeros((3, 2)), tau=np.ones((3, 2)))
+    b = Log(np.array([1.0, 2.0]), np.ones((2, 2)), qd=np.ones((2, 2)), tau=a.tau[:2])
+    whole = join_logs([a, b])
+    np.testing.assert_allclose(whole.ts, [0, 0.1, 0.4, 0.6, 1.6])
+    np.testing.assert_array_equal(whole.q[:, 0], [0, 0, 0, 1, 1])
+    assert whole.tau.shape == (5, 2) and whole.qd is None
+
+
+def test_logs_that_cannot_be_joined_are_an_error():
+    a = Log(np.arange(3.0), np.zeros((3, 2)))
+    with pytest.raises(ValueError, match="no log"):
+        join_logs([])
+    with pytest.raises(ValueError, match="log 1 has .* expected two rows or more, and"):
+        join_logs([a, Log(np.arange(3.0), np.zeros((3, 1)))])
+    with pytest.raises(ValueError, match="log 0 has ts of shape .1,."):
+        join_logs([Log(np.zeros(1), np.zeros((1, 2))), a])
+
+
+def test_angles_alone_are_turned_from_degrees():
+    np.testing.assert_allclose(radians(arm(), "q", [180, 2]), [np.pi, 2])
+    rows = np.array([[180, 180, 180, 180, 90]], np.float32)  # of the quaternion and h
+    turned = radians(ball(), "q", rows)
+    assert turned.dtype == np.float32
+    np.testing.assert_allclose(turned, [[180, 180, 180, 180, np.pi / 2]], rtol=1e-7)
+    np.testing.assert_allclose(radians(ball(), "qd", np.full(4, 180.0)), np.pi)
+    np.testing.assert_array_equal(radians(arm(), "tau", [180, 2]), [180, 2])

@@ -14,6 +14,7 @@ from jaxdyn.io import (
     Table,
     Verdict,
     _index,
+    aligned,
     new_results,
     save_report,
     write_index,
@@ -159,3 +160,9 @@ def test_a_report_that_is_none_is_named(results):
 def test_reports_do_not_change():
     with pytest.raises(dataclasses.FrozenInstanceError):
         REPORT.name = "other"  # pyright: ignore
+
+
+def test_aligned_columns_stand_under_each_other():
+    text = aligned([["a", "long", ""], ["longer", "x", "y"]], indent="> ")
+    assert text == "> a       long\n> longer  x     y"
+    assert aligned([["x" * 61, "y"]]) == f"{'x' * 57}...  y"

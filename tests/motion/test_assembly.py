@@ -266,3 +266,29 @@ def test_a_name_with_two_meanings_is_an_error():
     b.add_body("two", joint_name="one", inertial=rod)
     with pytest.raises(ValueError, match="hold has 'one', which names a joint"):
         jd.close_loops(b.build(), jnp.zeros(2), hold="one")
+
+
+def test_a_state_as_typed_is_closed_nearby():
+    model = four_bar()
+    exact = jd.close_loops(model, jnp.array([0.5, 0.4, 1.2]), hold="crank").q
+    rates = jd.project_velocity(model, exact, jnp.array([1.0, 0.0, 0.0]))
+    q, qd = jd.motion.closed_state(model, exact.round(3), rates.round(3))
+    np.testing.assert_allclose(jd.loop_residual(model, q), 0, atol=1e-9)
+    np.testing.assert_allclose(jd.loop_jacobian(model, q) @ qd, 0, atol=1e-12)
+    np.testing.assert_allclose(q, exact, atol=2e-3)
+    np.testing.assert_allclose(qd, rates, atol=1e-2)
+
+
+def test_a_state_that_opens_a_loop_is_an_error_that_names_it():
+    model = four_bar()
+    q = jd.close_loops(model, jnp.array([0.5, 0.4, 1.2]), hold="crank").q
+    with pytest.raises(ValueError, match="^q: loop 0 is open by .* no closed pose"):
+        jd.motion.closed_state(model, jnp.array([1.0, 1.0, -2.0]), jnp.zeros(3))
+    with pytest.raises(ValueError, match="^qd: loop 0 opens with .* nearest are"):
+        jd.motion.closed_state(model, q, jnp.array([1.0, 0.0, 0.0]))
+
+
+def test_a_state_of_a_tree_stays_as_it_is():
+    q, qd = jnp.array([1.0, 2.0]), jnp.array([3.0, 4.0])
+    found = jd.motion.closed_state(jd.robots.chain(2), q, qd)
+    np.testing.assert_array_equal(found, (q, qd))

@@ -7,7 +7,7 @@ import pytest
 
 import jaxdyn as jd
 from jaxdyn import optimize
-from jaxdyn.optimize._limits import Forces
+from jaxdyn.optimize._shooting import Forces
 
 STEPS, DT = 20, 0.1
 SGD = optax.sgd(0.1)

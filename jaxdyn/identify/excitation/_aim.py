@@ -1,7 +1,7 @@
 """What a motion tells about base parameters, as one number to make small."""
 
 from functools import partial
-from typing import Any, Literal, get_args
+from typing import Any, Literal
 
 import equinox as eqx
 import jax
@@ -82,15 +82,6 @@ def _value_and_slope(criterion: Criterion, M: Any) -> tuple[Any, Any]:
     weights = jax.nn.softmax(logs) / jnp.diagonal(C)
     slope = -(C * weights[None]) @ C / 2  # dC = -C dM C
     return jax.nn.logsumexp(logs) / POWER, slope
-
-
-def check_criterion(criterion: str) -> None:
-    """Raise a `ValueError` for a criterion that is not known."""
-    if criterion not in get_args(Criterion):
-        raise ValueError(
-            f"criterion is {criterion!r}, expected one of: "
-            f"{', '.join(get_args(Criterion))}."
-        )
 
 
 def rounded(model: Model, velocity: Any) -> Model:

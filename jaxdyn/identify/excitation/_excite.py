@@ -10,17 +10,18 @@ import optax
 from jaxtyping import Array, Float, PRNGKeyArray
 
 from jaxdyn.algorithms.recursions import dynamic_parameters
+from jaxdyn.identify._rows import check_counts
 from jaxdyn.identify.excitation._aim import Criterion
-from jaxdyn.identify.excitation._plan import Form, Shape
+from jaxdyn.identify.excitation._plan import Form, Shape, most_used, sampled
 from jaxdyn.identify.excitation._problem import (
     DRAWN,
     Problem,
     adam,
-    check_counts,
     improved,
     pick,
     problem_of,
     random_shapes,
+    regressors,
 )
 from jaxdyn.identify.linear import FREE
 from jaxdyn.io import Log
@@ -141,12 +142,12 @@ def excite(
             no random motion keeps the limits.
     """
     check_counts(steps=steps, starts=starts)
-    given = dict(lower=lower, upper=upper, velocity=velocity, effort=effort)
     options: dict[str, Any] = dict(parameters=parameters, harmonics=harmonics)
     options |= dict(form=form, criterion=criterion, noise=noise, samples=samples)
+    options |= dict(lower=lower, upper=upper, velocity=velocity, effort=effort)
     optimizer = adam(steps) if optimizer is None else optimizer
     with jax.enable_x64(True):
-        problem = problem_of(model, duration, given, **options)
+        problem = problem_of(model, duration, **options)
         key = jax.random.key(0) if key is None else key
         shapes = random_shapes(problem.plan, key, samples, True, max(DRAWN, starts))
         before = problem.values(shapes)
@@ -163,18 +164,9 @@ def random_excitation(
     model: Model,
     *,
     duration: float,
-    parameters: str | Sequence[str] = FREE,
-    harmonics: int = 5,
-    form: Form = "fourier",
-    criterion: Criterion = "worst",
-    lower: Numbers | None = None,
-    upper: Numbers | None = None,
-    velocity: Numbers | None = None,
-    effort: Numbers | None = None,
-    noise: Numbers | None = None,
-    samples: int = 150,
     each_joint: bool = False,
     key: PRNGKeyArray | None = None,
+    **options: Any,
 ) -> Excitation:
     """A random motion from rest to rest as large as the limits allow, for comparison.
 
@@ -185,17 +177,16 @@ def random_excitation(
         each_joint: whether each joint is first brought to the limits of its own range
             and rate by a factor of its own, as the starts of `excite` are. Such a
             motion uses the limits much better.
+        options: parameters, harmonics, form, criterion, lower, upper, velocity, effort,
+            noise and samples, as in `excite`.
 
-    The others, and what is raised, are those of `excite`; `scale` is the same for the
-    same arguments, whatever the key.
+    What is raised is that of `excite`; `scale` is the same for the same arguments,
+    whatever the key.
     """
-    given = dict(lower=lower, upper=upper, velocity=velocity, effort=effort)
-    options: dict[str, Any] = dict(parameters=parameters, harmonics=harmonics)
-    options |= dict(form=form, criterion=criterion, noise=noise, samples=samples)
     with jax.enable_x64(True):
-        problem = problem_of(model, duration, given, **options)
+        problem = problem_of(model, duration, **options)
         key = jax.random.key(0) if key is None else key
-        shapes = random_shapes(problem.plan, key, samples, each_joint, DRAWN)
+        shapes = random_shapes(problem.plan, key, problem.samples, each_joint, DRAWN)
         value = float(problem.values(shapes)[0])
         return _judged(problem, model, pick(shapes, 0), value, value, np.zeros(0))
 
@@ -210,9 +201,9 @@ def _judged(
 ) -> Excitation:
     """What the motion tells, by NumPy."""
     plan, aim = problem.plan, problem.aim
-    m = jax.tree.map(np.asarray, problem.states(pick(shape, None)))
-    q, qd, qdd = m.q[0], m.qd[0], m.qdd[0]
-    Y = problem.regressors(pick(shape, None))[0]
+    one = plan, pick(shape, None), problem.samples
+    m = jax.tree.map(lambda x: np.asarray(x[0]), sampled(*one))
+    Y = regressors(*one)[0]
     scale = np.asarray(aim.scale)
     A = Y[..., aim.columns] / np.asarray(aim.noise)[:, None] * scale
     _, s, Vt = np.linalg.svd(A.reshape(-1, len(scale)), full_matrices=False)
@@ -222,12 +213,12 @@ def _judged(
     tau = Y @ np.asarray(dynamic_parameters(plan.model))
     return Excitation(
         motion=jax.tree.map(lambda x: x.astype(model.dtype), motion),
-        log=Log(ts, q, qd, qdd, tau),
+        log=Log(ts, m.q, m.qd, m.qdd, tau),
         information=(Vt.T * s**2) @ Vt / np.outer(scale, scale),
         std=std,
         scale=scale,
         condition=float(s[0] / s[-1]),
-        used=problem.used(shape),
+        used=jax.tree.map(np.asarray, most_used(plan, shape, problem.samples)),
         before=before,
         after=after,
         history=history,

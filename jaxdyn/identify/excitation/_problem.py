@@ -10,19 +10,21 @@ import numpy as np
 import optax
 from tqdm import tqdm
 
-from jaxdyn.identify._rows import check_tree
-from jaxdyn.identify.excitation._aim import (
-    Aim,
-    Criterion,
-    check_criterion,
-    loss,
-    rounded,
+from jaxdyn.identify._rows import check_counts, check_tree
+from jaxdyn.identify.excitation._aim import Aim, Criterion, loss, rounded
+from jaxdyn.identify.excitation._plan import (
+    Form,
+    Limits,
+    Plan,
+    Shape,
+    drawn,
+    limits_of,
+    plan_of,
+    sampled,
+    scaled,
 )
-from jaxdyn.identify.excitation._limits import Limits, limits_of
-from jaxdyn.identify.excitation._plan import Form, Plan, Shape, drawn, plan_of, scaled
-from jaxdyn.identify.linear import base_parameters, regressor_rows
+from jaxdyn.identify.linear import FREE, base_parameters, regressor_rows
 from jaxdyn.model import Model
-from jaxdyn.motion import JointMotion
 
 DRAWN = 8  # random motions that give units and starts
 _WEIGHTS = 1.0, 1000.0  # of what is beyond the limits, at the first and the last step
@@ -38,22 +40,11 @@ class Problem(eqx.Module):
     samples: int = eqx.field(static=True)
     names: tuple[str, ...] = eqx.field(static=True)
 
-    def states(self, shapes: Shape) -> JointMotion:
-        """The samples of several motions."""
-        return _states(self.plan, shapes, self.samples)
-
-    def regressors(self, shapes: Shape) -> np.ndarray:
-        """Their regressors, [motions, samples, nv, parameters]."""
-        return _regressors(self.plan, shapes, self.samples)
-
     def values(self, shapes: Shape) -> np.ndarray:
         """The criterion of each motion, infinity where it is no number."""
-        values = np.asarray(_values(self.aim, self.regressors(shapes)))
+        Y = regressors(self.plan, shapes, self.samples)
+        values = np.asarray(_values(self.aim, Y))
         return np.where(np.isfinite(values), values, np.inf)
-
-    def used(self, shape: Shape) -> dict[str, np.ndarray]:
-        """The largest part of each limit that is used."""
-        return jax.tree.map(np.asarray, _used(self.plan, shape, self.samples))
 
     def feasible(
         self, found: Shape, starts: Shape, before: np.ndarray
@@ -78,14 +69,14 @@ class Problem(eqx.Module):
 def problem_of(
     model: Model,
     duration: float,
-    limits: dict[str, Any],
     *,
-    parameters: Any,
-    harmonics: int,
-    form: Form,
-    criterion: Criterion,
-    noise: Any,
-    samples: int,
+    parameters: Any = FREE,
+    harmonics: int = 5,
+    form: Form = "fourier",
+    criterion: Criterion = "worst",
+    noise: Any = None,
+    samples: int = 150,
+    **limits: Any,
 ) -> Problem:
     """The problem for checked numbers, in double precision.
 
@@ -93,8 +84,13 @@ def problem_of(
         ValueError: see `excite`.
     """
     check_tree(model)
-    check_criterion(criterion)
-    _check_form(model, form)
+    _check_known("criterion", criterion, Criterion)
+    _check_known("form", form, Form)
+    if form == "spline" and model.topology.quaternion_q.size:
+        raise ValueError(
+            f"model {model.name!r} has joints with quaternions, whose splines are not "
+            "without acceleration at both ends: use form='fourier'."
+        )
     check_counts(harmonics=harmonics)
     if not (np.isfinite(duration) and duration > 0):
         raise ValueError(f"duration is {duration}, expected a positive number.")
@@ -166,13 +162,6 @@ def pick(shapes: Shape, rows: Any) -> Shape:
     return jax.tree.map(lambda x: x[rows], shapes)
 
 
-def check_counts(**counts: int) -> None:
-    """Raise a `ValueError` for a number below one."""
-    for name, count in counts.items():
-        if count < 1:
-            raise ValueError(f"{name} is {count}, expected one or more.")
-
-
 @eqx.filter_jit
 def _step(
     problem: Problem,
@@ -191,22 +180,13 @@ def _step(
 
 
 @eqx.filter_jit
-def _states(plan: Plan, shapes: Shape, samples: int) -> JointMotion:
-    return jax.vmap(lambda shape: plan.states(shape, samples))(shapes)
-
-
-@eqx.filter_jit
-def _used(plan: Plan, shape: Shape, samples: int) -> dict[str, Any]:
-    return plan.used(shape, samples)
-
-
-@eqx.filter_jit
 def _values(aim: Aim, Y: Any) -> Any:
     return jax.vmap(lambda Y: aim.value(aim.information(Y)))(jnp.asarray(Y))
 
 
-def _regressors(plan: Plan, shapes: Shape, samples: int) -> np.ndarray:
-    m = jax.tree.map(np.asarray, _states(plan, shapes, samples))
+def regressors(plan: Plan, shapes: Shape, samples: int) -> np.ndarray:
+    """The regressors of several motions, [motions, samples, nv, parameters]."""
+    m = jax.tree.map(np.asarray, sampled(plan, shapes, samples))
     rows = [x.reshape(-1, x.shape[-1]) for x in (m.q, m.qd, m.qdd)]
     Y = regressor_rows(plan.model, *rows)
     return Y.reshape(-1, samples, *Y.shape[1:])
@@ -217,7 +197,7 @@ def _scale(
 ) -> Any:
     """The changes that random motions, always the same, show as much as the noise."""
     shapes = random_shapes(plan, jax.random.key(1), samples, True, DRAWN)
-    Y = _regressors(plan, shapes, samples)[..., columns] / std[:, None]
+    Y = regressors(plan, shapes, samples)[..., columns] / std[:, None]
     size = np.sqrt((Y**2).sum(axis=2).mean(axis=(0, 1)))
     for k in np.flatnonzero(size == 0):
         raise ValueError(
@@ -237,13 +217,7 @@ def _noise(model: Model, noise: Any, limits: Limits) -> np.ndarray:
     return np.broadcast_to(std, model.nv)
 
 
-def _check_form(model: Model, form: str) -> None:
-    if form not in get_args(Form):
-        raise ValueError(
-            f"form is {form!r}, expected one of: {', '.join(get_args(Form))}."
-        )
-    if form == "spline" and model.topology.quaternion_q.size:
-        raise ValueError(
-            f"model {model.name!r} has joints with quaternions, whose splines are not "
-            "without acceleration at both ends: use form='fourier'."
-        )
+def _check_known(name: str, value: str, known: Any) -> None:
+    names = get_args(known)
+    if value not in names:
+        raise ValueError(f"{name} is {value!r}, expected one of: {', '.join(names)}.")

@@ -6,19 +6,28 @@ from typing import Literal
 
 import numpy as np
 
-from jaxdyn.identify._intervals import confidence_interval
+from jaxdyn.identify._estimates import (
+    Estimates,
+    confidence_interval,
+    correlated_pairs,
+    correlations,
+)
 from jaxdyn.identify.linear._base import BaseParameters, base_of
-from jaxdyn.identify.linear._columns import FREE, chosen_columns
+from jaxdyn.identify.linear._columns import (
+    FREE,
+    Rows,
+    chosen_columns,
+    log_rows,
+    split_rows,
+)
 from jaxdyn.identify.linear._covariance import Kind
 from jaxdyn.identify.linear._estimate import (
     Errors,
-    Estimate,
     ordinary,
     products,
     total,
     weighted,
 )
-from jaxdyn.identify.linear._rows import Rows, log_rows, split_rows
 from jaxdyn.io import Log
 from jaxdyn.model import Model
 
@@ -69,6 +78,11 @@ class LinearFit:
         return np.sqrt(np.diag(self.covariance))
 
     @property
+    def correlation(self) -> np.ndarray:
+        """The correlations of the errors."""
+        return correlations(self.covariance)
+
+    @property
     def rms(self) -> np.ndarray:
         """Root mean square of the residuals of each joint."""
         return np.sqrt(np.mean(self.residuals**2, axis=0))
@@ -85,14 +99,19 @@ class LinearFit:
 
     def correlated(self, above: float = 0.9) -> list[tuple[str, str, float]]:
         """Pairs of combinations whose errors are correlated, the worst first."""
-        r = self.covariance / np.outer(self.std, self.std)
-        words = self.combinations
-        pairs = [
-            (words[i], words[j], float(r[i, j]))
-            for i, j in zip(*np.triu_indices(self.rank, 1), strict=True)
-            if abs(r[i, j]) > above
-        ]
-        return sorted(pairs, key=lambda pair: -abs(pair[2]))
+        return correlated_pairs(self.combinations, self.correlation, above)
+
+    def estimates(self, level: float = 0.95) -> Estimates:
+        """Combinations, nominal and fitted values, standard deviations, intervals."""
+        return Estimates(
+            names=self.combinations,
+            nominal=self.base.of(self.model),
+            fitted=self.beta,
+            std=self.std,
+            interval=self.interval(level),
+            determined=np.isfinite(self.std),
+            level=level,
+        )
 
 
 def least_squares(
@@ -175,31 +194,17 @@ def least_squares(
         others = [split_rows(x, validation)[0] for x in others]
         errors = _errors(rows, others, base) if others else None
         found = total(A, b, found, errors, covariance)
-    return _fit(model, base, found, A, b, held)
-
-
-def _fit(
-    model: Model,
-    base: BaseParameters,
-    found: Estimate,
-    A: np.ndarray,
-    b: np.ndarray,
-    held: Rows,
-) -> LinearFit:
-    def residuals(A: np.ndarray, b: np.ndarray) -> np.ndarray:
-        return b - A @ found.beta
-
     return LinearFit(
         model,
         base,
         found.beta,
         found.covariance,
         found.noise,
-        residuals(A, b),
-        residuals(held.Y[..., base.independent], held.b),
-        found.condition,
-        b.size - base.rank,
-        found.lags,
+        residuals=b - A @ found.beta,
+        validation_residuals=held.b - held.Y[..., base.independent] @ found.beta,
+        condition=found.condition,
+        degrees=b.size - base.rank,
+        lags=found.lags,
     )
 
 
