@@ -117,7 +117,7 @@ def constrained(
     `inputs` are the model, q, qd, tau, f_ext, base and Baumgarte's method.
     """
 
-    def forward(*inputs: Any) -> Any:
+    def forward(*inputs):
         model, q, qd, *_, baumgarte = inputs
         qdd, factor = method.forward(0, chunk)(*inputs[:-1])
         if not isinstance(factor, Factor):  # solvers need its halves

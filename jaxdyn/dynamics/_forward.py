@@ -208,7 +208,7 @@ def _closed_slopes(
 ) -> Any:
     """The same with loops."""
 
-    def accelerations(x: Any) -> Any:
+    def accelerations(x):
         at, rate, drive = jnp.split(x, 3)
         inputs = integrate(model, q, at), qd + rate, tau + drive, f_ext, base
         return constrained(FORWARD["denoc"], range_space, model, *inputs, None)[0]

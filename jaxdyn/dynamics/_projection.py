@@ -87,7 +87,7 @@ def project_configuration(model: Model, q: Float[Array, " nq"]) -> Float[Array, 
     if not model.loops:
         return q
 
-    def newton(q: Any, _: Any) -> Any:
+    def newton(q, _):
         rows = loop_rows(model, forward_kinematics(model, q))
         return integrate(model, q, -_closing(model, q, rows, rows.residual)), None
 

@@ -70,7 +70,7 @@ class ForwardMethod:
 def by_recursion(recursion: Callable) -> ForwardMethod:
     """A recursion that takes what drives the bodies."""
 
-    def once(model: Model, q: Any, qd: Any, tau: Any, f_ext: Any, base: Any) -> Any:
+    def once(model, q, qd, tau, f_ext, base):
         driving = tau - passive_forces(model, q, qd)
         return recursion(model, q, qd, driving, f_ext, base)
 
@@ -80,7 +80,7 @@ def by_recursion(recursion: Callable) -> ForwardMethod:
 def by_matrix(inertia: Callable, recursion: Callable) -> ForwardMethod:
     """An inertia matrix, its Cholesky factor, and the bias forces by a recursion."""
 
-    def once(model: Model, q: Any, qd: Any, tau: Any, f_ext: Any, base: Any) -> Any:
+    def once(model, q, qd, tau, f_ext, base):
         bias = recursion(model, q, qd, None, f_ext, base)
         M = inertia(model, q) + jnp.diag(model.armature)
         phi = tau - passive_forces(model, q, qd) - bias
@@ -124,7 +124,7 @@ def _pieces(refine: int, chunk: int) -> Callable:
     """Pieces of the tree joined in pairs, or articulated bodies for a single piece."""
     single = by_recursion(articulated).forward(refine, chunk)
 
-    def pieces(model: Model, q: Any, qd: Any, tau: Any, f_ext: Any, base: Any) -> Any:
+    def pieces(model, q, qd, tau, f_ext, base):
         if not model.topology.contraction(chunk).rounds:  # nothing to join
             return single(model, q, qd, tau, f_ext, base)
         driving = tau - passive_forces(model, q, qd)
@@ -141,15 +141,15 @@ def _adjoint_of_pieces(weights: Any, qdd: Any, factor: Any, *inputs: Any) -> Any
     if not isinstance(factor, SegmentFactor):  # nothing was joined
         return _adjoint(weights, qdd, factor, *inputs)
 
-    def kept(weights: Any, qdd: Any, factor: Any, *inputs: Any) -> Any:
+    def kept(weights, qdd, factor, *inputs):
         model, q, qd, *_ = inputs
         return parallel_pullback(model, factor, q, qd, weights)
 
-    def known(weights: Any, qdd: Any, factor: Any, *inputs: Any) -> Any:
+    def known(weights, qdd, factor, *inputs):
         model, q, qd, tau, *others = inputs
         rate = _solve(factor, -weights, model, q)
 
-        def forces(q: Any, qd: Any, tau: Any) -> Any:
+        def forces(q, qd, tau):
             return _residual(parallel_newton_euler, qdd, model, q, qd, tau, *others)
 
         return jax.vjp(forces, q, qd, tau)[1](rate)

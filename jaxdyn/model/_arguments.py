@@ -35,7 +35,7 @@ def arguments(model: Model, **arrays: Any) -> tuple[Any, ...]:
     # NumPy's promotion: a mix is meant here, also where JAX is told to be strict
     dtype = np.result_type(*(t for t in types if jnp.issubdtype(t, jnp.floating)))
 
-    def cast(x: Any) -> Any:
+    def cast(x):
         return x if x.dtype == dtype else x.astype(dtype)
 
     return jax.tree.map(cast, (model, *values.values()))

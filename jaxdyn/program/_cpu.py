@@ -77,11 +77,11 @@ def in_chunks(*args: Any, jaxpr: Any, size: int | None, batched: Any) -> Any:
     rows = [k for k, b in enumerate(batched) if b]
     missing = chunks * length - size
 
-    def split(x: Any) -> Any:
+    def split(x):
         x = jnp.concatenate([x, x[:missing]]) if missing else x
         return x.reshape(chunks, length, *x.shape[1:])
 
-    def one(chunk: Any) -> Any:
+    def one(chunk):
         return one_call(piece, filled(args, rows, chunk), results)
 
     out = lax.map(one, [split(args[k]) for k in rows])
@@ -101,7 +101,7 @@ def one_call(function: Callable, args: Sequence, results: Sequence) -> Any:
     full = [k for k, x in enumerate(args) if x.size]
     specs = [(x.shape if x.size == 0 else (0,), x.dtype) for x in args]
 
-    def inner(*given: Any) -> Any:
+    def inner(*given):
         empty = [jnp.zeros(*spec) for spec in specs]
         out = list(function(*filled(empty, full, given)))
         seen = [lax.slice(x.ravel(), (0,), (1,)).astype(last.dtype) for x in given]
@@ -162,8 +162,8 @@ def warn_slow(reason: str) -> None:
 def _trial() -> str:
     """What is wrong with a small program; empty if nothing is."""
 
-    def walk(x: Any, y: Any) -> list:
-        def step(c: Any, row: Any) -> Any:
+    def walk(x, y):
+        def step(c, row):
             c = jnp.sin(c) * row + y
             return c, c - row
 

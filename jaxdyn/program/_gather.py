@@ -27,7 +27,7 @@ def take(tree: T, index: np.ndarray, stored: bool = False) -> T:
     index = np.asarray(index)
     sources = cache(lambda size: Sources.one_each(index.ravel(), size))
 
-    def rows(x: Any) -> Any:
+    def rows(x):
         taken = _sum_rows(x, sources(x.shape[0]), stored)
         return taken.reshape((*index.shape, *x.shape[1:]))
 
@@ -39,7 +39,7 @@ def put(tree: T, index: np.ndarray, size: int) -> T:
     index = np.asarray(index)
     sources = Sources.one_each(index.ravel(), size).transpose
 
-    def rows(x: Any) -> Any:
+    def rows(x):
         flat = x.reshape((index.size, *x.shape[index.ndim :]))
         return _sum_rows(flat, sources)
 

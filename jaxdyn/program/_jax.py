@@ -178,7 +178,7 @@ def operation_for(size: int | None) -> Callable:
     """
     seen: list[Any] = []
 
-    def rule(axis_data: Any, args: Any, axes: Any) -> Any:
+    def rule(axis_data, args, axes):
         seen.append(axis_data)  # what JAX tells its rules about the states
         return args[0], axes[0]
 
@@ -223,8 +223,8 @@ def lower_kernel(
     lower_plain = _without_axes(mlir.lower_fun(plain, multiple_results=True))
     lower_tuned = _without_axes(mlir.lower_fun(tuned, multiple_results=True))
 
-    def lower(ctx: Any, *args: Any, jaxpr: Any, size: Any, batched: Any) -> Any:
-        def as_written() -> Any:
+    def lower(ctx, *args, jaxpr, size, batched):
+        def as_written():
             return lower_plain(ctx, *args, jaxpr=jaxpr, size=size, batched=batched)
 
         try:
@@ -285,7 +285,7 @@ def differing_as(types: Sequence, args: Sequence) -> Sequence:
         return types
     axes, sharding = getattr(args[0], _AXES), args[0].sharding
 
-    def moved(a: Any) -> Any:
+    def moved(a):
         spec = PartitionSpec(*[None] * a.ndim)
         return a.update(sharding=sharding.update(spec=spec), **{_AXES: axes})
 
@@ -301,7 +301,7 @@ def _without_axes(lowering: Callable) -> Callable:
     """A lowering that traces a function of arrays that differ along no axes."""
     none = {_AXES: getattr(_NONE, _AXES)}
 
-    def lower(ctx: Any, *args: Any, **params: Any) -> Any:
+    def lower(ctx, *args, **params):
         own = dict(
             avals_in=[a.update(**none) for a in ctx.avals_in],
             avals_out=[a.update(**none) for a in ctx.avals_out],

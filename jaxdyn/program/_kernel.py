@@ -55,12 +55,12 @@ def kernel(function: Callable, flat: bool = True) -> Callable:
     alone.
     """
 
-    def call(*args: Any) -> Any:
+    def call(*args):
         if in_kernel():
             return function(*args)
         leaves, tree = jax.tree.flatten(args)
 
-        def of_leaves(*leaves: Any) -> Any:
+        def of_leaves(*leaves):
             return function(*jax.tree.unflatten(tree, leaves))
 
         one = [False] * len(leaves)
@@ -135,7 +135,7 @@ def _batch(args: Any, dims: Any, *, jaxpr: Any, size: int | None, batched: Any) 
     pairs = list(zip(args, dims, strict=True))
     outer = next(x.shape[d] for x, d in pairs if d is not None)
 
-    def merged(x: Any, d: int | None, b: bool) -> Any:
+    def merged(x, d, b):
         x = x if d is None else jnp.moveaxis(x, d, 0)
         if size is None or not (b or d is not None):
             return x
@@ -181,10 +181,10 @@ def _jvp(primals: Any, tangents: Any, *, jaxpr: Any, size: Any, batched: Any) ->
     smooth = [jnp.issubdtype(a.dtype, jnp.inexact) for a in jaxpr.out_avals]
     function, count = jaxpr_as_fun(jaxpr), len(primals)
 
-    def slope(*args: Any) -> Any:
+    def slope(*args):
         primals, moved = args[:count], args[count:]
 
-        def of_moving(*some: Any) -> Any:
+        def of_moving(*some):
             out = function(*filled(primals, moving, some))
             return [x for x, s in zip(out, smooth, strict=True) if s]
 
@@ -208,10 +208,10 @@ def _transpose(cts: Any, *args: Any, jaxpr: Any, size: Any, batched: Any) -> Any
     specs = [jaxpr.in_avals[k] for k in linear]
     specs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in specs]
 
-    def transposed(*values: Any) -> Any:
+    def transposed(*values):
         coefficients, cotangents = values[: len(known)], values[len(known) :]
 
-        def of_linear(*x: Any) -> Any:
+        def of_linear(*x):
             some = filled([None] * len(args), known, coefficients)
             return function(*filled(some, linear, x))
 

@@ -47,7 +47,7 @@ def _jvp(primals: Any, tangents: Any, **params: Any) -> Any:
     slopes = linear_map_p.bind(*fixed, *map(full, tangents[count:]), **params)
     if moving:
 
-        def of_moving(*values: Any) -> Any:
+        def of_moving(*values):
             replaced = dict(zip(moving, values, strict=True))
             return function([replaced.get(k, v) for k, v in enumerate(fixed)], x)
 
@@ -73,7 +73,7 @@ def _batch(
 ) -> Any:
     size = next(x.shape[d] for x, d in zip(args, dims, strict=True) if d is not None)
 
-    def row_first(x: Any, d: int | None, is_fixed: bool) -> Any:
+    def row_first(x, d, is_fixed):
         if d is not None:
             return jnp.moveaxis(x, d, 0)
         return x if is_fixed else jnp.broadcast_to(x, (size, *x.shape))

@@ -39,7 +39,7 @@ def path_product(jumps: Jumps, C: Mat3) -> Mat3:
     one = jnp.eye(3, dtype=C.x.x.dtype).ravel()
     start = jnp.stack(jax.tree.leaves(C))
 
-    def multiply(before: Any, R: Any) -> Any:  # columns of both, then components
+    def multiply(before, R):  # columns of both, then components
         a, b = (x.reshape(3, 3, *x.shape[1:]) for x in (before, R))
         x, y, z = (a[None, k] * b[:, k, None] for k in range(3))
         return (x + y + z).reshape(R.shape)
@@ -86,7 +86,7 @@ def _rounds(jumps: Jumps, step: Any, nothing: Any, x: Any) -> Any:
     start = jnp.concatenate([nothing[:, None], x], axis=1)
     where = (jumps.ancestors + 1) % (x.shape[1] + 1)  # 0 is nowhere
 
-    def jump(state: Any, index: Any) -> Any:
+    def jump(state, index):
         new = step(_columns(state, index), state[:, 1:])
         return lax.dynamic_update_slice(state, new, (0, 1)), None
 
@@ -107,15 +107,15 @@ def _along_chain(jumps: Jumps, step: Any, nothing: Any, x: Any) -> Any:
     filled = jnp.concatenate([x, fill], axis=1)
     blocks = filled.reshape(rows, count, length).transpose(2, 0, 1)
 
-    def walk(before: Any, x: Any) -> Any:
+    def walk(before, x):
         return step(before, x), None
 
-    def jump(state: Any, start: Any) -> Any:
+    def jump(state, start):
         before = lax.dynamic_slice_in_dim(state, start, count, axis=1)
         new = step(before, state[:, count:])
         return lax.dynamic_update_slice(state, new, (0, count)), None
 
-    def write(state: Any, now: Any) -> Any:
+    def write(state, now):
         (before, found), (k, x) = state, now
         own = step(before, x)
         return (own, lax.dynamic_update_slice(found, own[..., None], (0, 0, k))), None
@@ -135,7 +135,7 @@ def _below(jumps: Jumps, x: Any) -> Any:
         return _along(jumps, x[:, ::-1])[:, ::-1]
     n = len(jumps.order)
 
-    def jump(state: Any, now: Any) -> Any:
+    def jump(state, now):
         total, block = state  # blocks of the next 2^k nodes; beyond the end are zeros
         index, length = now
         total = total + _columns(block, index)

@@ -44,7 +44,7 @@ def outward(
             start = take(_flat(passed), level.attached)
         has_branches = level is not lanes.levels[-1]
 
-        def row(parent: Any, link: Any, has_branches: bool = has_branches) -> Any:
+        def row(parent, link, has_branches=has_branches):
             own, kept = jax.vmap(step)(parent, link)
             return own, (own if has_branches else None, kept)
 
@@ -67,7 +67,7 @@ def inward(
     laned form.
     """
 
-    def row(children: Any, x: Any) -> Any:
+    def row(children, x):
         link, branches = x
         if branches is not None:
             children = jax.tree.map(jnp.add, children, branches)
@@ -105,7 +105,7 @@ def spread(lanes: Lanes, tree: T) -> Laned[T]:
 def collect(lanes: Lanes, laned: Laned[T], steps: np.ndarray | None = None) -> T:
     """Laned data as arrays with leading axis [steps], for some steps or for all."""
 
-    def join(first: Any, *others: Any) -> Any:
+    def join(first, *others):
         return jnp.concatenate([first, *others]) if others else first
 
     place = lanes.place if steps is None else lanes.place[steps]
@@ -115,7 +115,7 @@ def collect(lanes: Lanes, laned: Laned[T], steps: np.ndarray | None = None) -> T
 def from_parents(parents: np.ndarray, tree: T, root: T) -> T:
     """For each node the value of its parent, or `root` for those on the world."""
 
-    def with_root(x: Any, r: Any) -> Any:
+    def with_root(x, r):
         return jnp.concatenate([jnp.broadcast_to(r, (1, *x.shape[1:])), x])
 
     return take(jax.tree.map(with_root, tree, root), parents + 1)
@@ -137,7 +137,7 @@ def _attach(handed: Any, below: Level, level: Level) -> Any:
 def _flat(laned: Any) -> Any:
     """Leaves [length, lanes, ...] as [length * lanes, ...]."""
 
-    def join(x: Any) -> Any:  # without a copy under `vmap` if there is one lane
+    def join(x):  # without a copy under `vmap` if there is one lane
         if x.shape[1] == 1:
             return x[:, 0]
         return x.reshape((x.shape[0] * x.shape[1], *x.shape[2:]))

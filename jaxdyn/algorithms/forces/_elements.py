@@ -80,7 +80,7 @@ def _projected(model: Model, q: Any, qd: Any, wrenches: Any) -> Any:
     at, external = motions(model, q, qd), at_last_steps(model, wrenches)
     a = at.p - from_parents(t.steps.parent, at.p, o)
 
-    def transmit(children: Any, x: Any) -> Any:
+    def transmit(children, x):
         f, n, e, a, (turn, slide) = x
         f, n = f + children[0], n + children[1]
         return (f, n + cross(a, f)), turn * dot(e, n) + slide * dot(e, f)

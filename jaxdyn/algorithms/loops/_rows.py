@@ -156,7 +156,7 @@ def second_rates(model: Model, at: Motion) -> Float[Array, " nc"]:
     a, b = (_moving(model, side, at) for side in "ab")
     frames, rates, second = zip(a, b, strict=True)
 
-    def rate(sides: Any, rates: Any) -> Any:
+    def rate(sides, rates):
         return jax.jvp(lambda a, b: _openings(model, a, b), sides, rates)[1]
 
     return jax.jvp(rate, (frames, rates), (rates, second))[1]
