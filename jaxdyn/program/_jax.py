@@ -4,22 +4,28 @@ What a release of JAX may rename or change is here and nowhere else.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TypeAlias
 
 import jax
 import numpy as np
 from jax import lax
-from jax.core import ShapedArray, Tracer, eval_context
+from jax.core import ShapedArray as ShapedArray
+from jax.core import Tracer, eval_context
 from jax.experimental.xla_metadata import set_xla_metadata as set_xla_metadata
 from jax.extend.core import ClosedJaxpr as ClosedJaxpr  # type: ignore
 from jax.extend.core import Jaxpr as Jaxpr  # type: ignore
+from jax.extend.core import JaxprEqn as JaxprEqn
 from jax.extend.core import Literal as Literal
 from jax.extend.core import Primitive
 from jax.extend.core import jaxpr_as_fun as jaxpr_as_fun
 from jax.extend.mlir import ir
 from jax.interpreters import ad, batching, mlir
 from jax.interpreters import partial_eval as pe
+from jax.interpreters.ad import UndefinedPrimal as UndefinedPrimal
+from jax.interpreters.ad import Zero as Zero
 from jax.sharding import PartitionSpec
+from jax.typing import ArrayLike
+from jaxtyping import Array, PyTree
 
 try:
     from jax.extend.core import get_opaque_trace_state  # type: ignore
@@ -27,7 +33,11 @@ except ImportError:  # before JAX 0.10
     from jax.core import get_opaque_trace_state  # type: ignore
 
 # into the program of the caller as it is traced; True may mean later, from JAX 0.11 on
-INLINE: Any = jax.Inline.JAX_EARLY if hasattr(jax, "Inline") else True  # type: ignore
+INLINE: bool = jax.Inline.JAX_EARLY if hasattr(jax, "Inline") else True  # type: ignore
+
+Tangent: TypeAlias = Array | Zero  # or a cotangent
+Argument: TypeAlias = ArrayLike | UndefinedPrimal  # the latter where a map is linear
+Axes: TypeAlias = Sequence[int | None]  # of batches, None for values without one
 
 with eval_context():
     _EAGER = get_opaque_trace_state()
@@ -45,7 +55,7 @@ def is_eager() -> bool:
     return get_opaque_trace_state() == _EAGER
 
 
-def is_staged(x: Any) -> bool:
+def is_staged(x: PyTree) -> bool:
     """Whether `x` stands for numbers that are known only when a program runs."""
     # tracers of derivatives and of batches hold numbers; their classes are private
     while isinstance(x, Tracer):
@@ -58,7 +68,7 @@ def is_staged(x: Any) -> bool:
     return False
 
 
-def batch_size(x: Any) -> int:
+def batch_size(x: PyTree) -> int:
     """How many states the `jax.vmap`s around the call give the argument."""
     size = 1
     while hasattr(x, "batch_dim"):
@@ -140,34 +150,24 @@ def primitive(
     return p
 
 
-def is_zero(x: Any) -> bool:
-    """Whether a tangent or cotangent is known to be zero."""
-    return isinstance(x, ad.Zero)
-
-
-def zero_tangent(x: Any) -> Any:
+def zero_tangent(x: Array) -> Zero:
     """The tangent of a result that does not move."""
-    return ad.Zero(jax.typeof(x).to_tangent_aval())
+    return Zero(jax.typeof(x).to_tangent_aval())
 
 
-def zero_like(undefined: Any) -> Any:
+def zero_like(x: Argument) -> Zero:
     """The zero cotangent of an argument of a transposed map."""
-    return ad.Zero(undefined.aval)
+    return Zero(type_of(x))
 
 
-def full(x: Any) -> Any:
+def full(x: Tangent) -> Array:
     """A tangent or cotangent as an array, also where it is known to be zero."""
     return ad.instantiate_zeros(x)
 
 
-def is_linear(x: Any) -> bool:
-    """Whether an argument of a transposed map is one by which it is linear."""
-    return ad.is_undefined_primal(x)
-
-
-def type_of(x: Any) -> Any:
+def type_of(x: Argument) -> ShapedArray:
     """The type of an argument of a transposed map."""
-    return x.aval if is_linear(x) else jax.typeof(x)
+    return x.aval if isinstance(x, UndefinedPrimal) else jax.typeof(x)
 
 
 def operation_for(size: int | None) -> Callable:
@@ -176,7 +176,7 @@ def operation_for(size: int | None) -> Callable:
     It returns the results and their axes: those along which an array has a row for each
     state, None where it is the same for all.
     """
-    seen: list[Any] = []
+    seen = []
 
     def rule(axis_data, args, axes):
         seen.append(axis_data)  # what JAX tells its rules about the states
@@ -188,16 +188,14 @@ def operation_for(size: int | None) -> Callable:
         jax.vmap(probe.bind)(np.zeros(size))
     del batching.fancy_primitive_batchers[probe]
 
-    def operation(
-        p: Primitive, args: list, axes: list, params: dict
-    ) -> tuple[list, list]:
+    def operation(p, args, axes, params):
         if all(axis is None for axis in axes):
             out = p.bind(*args, **params)
-            found: Any = [None] * len(out) if p.multiple_results else None
+            found = [None] * len(out) if p.multiple_results else None
         else:
             batched = batching.fancy_primitive_batchers[p]
             out, found = batched(seen[0], args, axes, **params)
-        return (list(out), list(found)) if p.multiple_results else ([out], [found])
+        return (out, found) if p.multiple_results else ([out], [found])
 
     return operation
 
@@ -248,7 +246,7 @@ def lower_kernel(
     mlir.register_lowering(p, lower, cacheable=False)  # type: ignore
 
 
-def _is_alone(ctx: Any) -> bool:
+def _is_alone(ctx: mlir.LoweringRuleContext) -> bool:
     """Whether the program is for one CPU and this jaxlib."""
     module = ctx.module_context
     devices = getattr(module.axis_context, "num_devices", None) or 1
@@ -256,7 +254,7 @@ def _is_alone(ctx: Any) -> bool:
     return devices == 1 and tuple(module.platforms) == ("cpu",) and not is_exported
 
 
-def _constant(x: Any) -> np.ndarray | None:
+def _constant(x: ir.Value) -> np.ndarray | None:  # type: ignore
     """The array, if the program holds its numbers."""
     operation = getattr(x.owner, "operation", None)  # a block has none
     if operation is None or operation.name != "stablehlo.constant":
@@ -270,7 +268,7 @@ def _constant(x: Any) -> np.ndarray | None:
 # --- `jax.shard_map`
 
 
-def alike(args: Sequence) -> list:
+def alike(args: Sequence[Array]) -> list[Array]:
     """The arguments, all marked to differ along the axes along which any does."""
     own = [_axes(jax.typeof(x)) for x in args]
     every = frozenset().union(*own)
@@ -279,7 +277,9 @@ def alike(args: Sequence) -> list:
     return [lax.pcast(x, axes, to="varying") if axes else x for x, axes in pairs]
 
 
-def differing_as(types: Sequence, args: Sequence) -> Sequence:
+def differing_as(
+    types: Sequence[ShapedArray], args: Sequence[ShapedArray]
+) -> Sequence[ShapedArray]:
     """Types of results that differ along the same axes as arguments of given types."""
     if not args or not _axes(args[0]):
         return types
@@ -292,7 +292,7 @@ def differing_as(types: Sequence, args: Sequence) -> Sequence:
     return [moved(a) for a in types]
 
 
-def _axes(a: Any) -> frozenset:
+def _axes(a: ShapedArray) -> frozenset:
     found = getattr(a, _AXES)
     return found if isinstance(found, frozenset) else frozenset(found.varying)
 

@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import jax
 
@@ -11,7 +11,7 @@ from jaxdyn.program._cpu import in_kernel
 from jaxdyn.program._jax import INLINE, is_eager, is_staged
 from jaxdyn.program._kernel import bind, traced
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable)
 
 
 def compiled(
