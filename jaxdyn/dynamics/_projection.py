@@ -1,7 +1,5 @@
 """States that keep the loops closed, and how well the loops determine the motion."""
 
-from typing import Any
-
 import equinox as eqx
 import jax.numpy as jnp
 from jax import lax
@@ -94,7 +92,7 @@ def project_configuration(model: Model, q: Float[Array, " nq"]) -> Float[Array, 
     return lax.scan(newton, q, length=NEWTON_STEPS)[0]
 
 
-def _closing(model: Model, q: Any, rows: LoopRows, b: Any) -> Any:
+def _closing(model: Model, q: Array, rows: LoopRows, b: Array) -> Array:
     """The rates x with Psi x = b that have the least kinetic energy."""
     fixed = lax.stop_gradient((model, q, rows))
     solver = range_space(*fixed[:2], denoc_factor(*fixed[:2]), fixed[2])

@@ -4,48 +4,27 @@ Both have their linear part first and belong to an origin. They are dual: the po
 wrench at a twist is the same about every origin.
 """
 
-from dataclasses import dataclass
-from typing import Any, overload
+from typing import overload
 
-import jax
 import jax.numpy as jnp
+from jax.typing import DTypeLike
 from jaxtyping import Array, Float
 
+from jaxdyn.spatial._components import Components, pytree
 from jaxdyn.spatial._scalars import Scalar
 from jaxdyn.spatial._vec3 import Mat3, Vec3, cross
 from jaxdyn.spatial._vec3 import dot as vector_dot
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Twist:
+@pytree
+class Twist(Components):
     """Velocity `v` of an origin and angular velocity `w`, or the rates of both."""
 
     v: Vec3
     w: Vec3
 
-    __array_ufunc__ = None
-
-    def __add__(self, other: "Twist") -> "Twist":
-        if not isinstance(other, Twist):
-            return NotImplemented
-        return Twist(self.v + other.v, self.w + other.w)
-
-    def __sub__(self, other: "Twist") -> "Twist":
-        if not isinstance(other, Twist):
-            return NotImplemented
-        return Twist(self.v - other.v, self.w - other.w)
-
-    def __neg__(self) -> "Twist":
-        return Twist(-self.v, -self.w)
-
-    def __mul__(self, s: Scalar) -> "Twist":
-        return Twist(self.v * s, self.w * s)
-
-    __rmul__ = __mul__
-
     @staticmethod
-    def zero(dtype: Any) -> "Twist":
+    def zero(dtype: DTypeLike) -> "Twist":
         """The twist at rest, of scalars with the given dtype."""
         return Twist(*(Vec3.zero(dtype),) * 2)
 
@@ -72,39 +51,15 @@ class Twist:
         return Twist(v, cross(self.w, other.w))
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Wrench:
+@pytree
+class Wrench(Components):
     """Force `f` and moment `n` about an origin, or momenta."""
 
     f: Vec3
     n: Vec3
 
-    __array_ufunc__ = None
-
-    def __add__(self, other: "Wrench") -> "Wrench":
-        if not isinstance(other, Wrench):
-            return NotImplemented
-        return Wrench(self.f + other.f, self.n + other.n)
-
-    def __sub__(self, other: "Wrench") -> "Wrench":
-        if not isinstance(other, Wrench):
-            return NotImplemented
-        return Wrench(self.f - other.f, self.n - other.n)
-
-    def __neg__(self) -> "Wrench":
-        return Wrench(-self.f, -self.n)
-
-    def __mul__(self, s: Scalar) -> "Wrench":
-        return Wrench(self.f * s, self.n * s)
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, s: Scalar) -> "Wrench":
-        return Wrench(self.f / s, self.n / s)
-
     @staticmethod
-    def zero(dtype: Any) -> "Wrench":
+    def zero(dtype: DTypeLike) -> "Wrench":
         """No force and no moment, of scalars with the given dtype."""
         return Wrench(*(Vec3.zero(dtype),) * 2)
 
@@ -133,7 +88,7 @@ class Wrench:
 def dot(a: Vec3, b: Vec3) -> Scalar: ...
 @overload
 def dot(a: Twist, b: Wrench) -> Scalar: ...
-def dot(a: Any, b: Any) -> Scalar:
+def dot(a: Components, b: Components) -> Scalar:
     """The scalar product of two vectors, or the power v . f + w . n of a wrench."""
     if isinstance(a, Twist) and isinstance(b, Wrench):
         return vector_dot(a.v, b.f) + vector_dot(a.w, b.n)

@@ -7,13 +7,13 @@ with the factor in hand, and no derivative ever goes through the elimination.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from jaxdyn.model import Model
 from jaxdyn.program import linear_map
@@ -59,8 +59,8 @@ def implicit(
     equations: Callable,
     solve: Callable,
     pullback: Callable | None,
-    *inputs: Any,
-) -> Any:
+    *inputs: PyTree,
+) -> tuple[PyTree[Array], Callable]:
     """The unknowns of forward(*inputs), and solve(slope, *inputs) with its factor.
 
     Derivatives are those of `equations`. The factor has none, so it is not handed out:
@@ -151,7 +151,9 @@ def with_slopes_of(function: Callable, other: Callable) -> Callable:
     return value
 
 
-def _slope(function: Callable, inputs: Any, moving: list, tangents: list) -> Any:
+def _slope(
+    function: Callable, inputs: PyTree, moving: list[int], tangents: list[Array]
+) -> PyTree[Array]:
     """The derivative of function(*inputs) along tangents of some of their leaves."""
     leaves, tree = jax.tree.flatten(inputs)
 
@@ -163,12 +165,12 @@ def _slope(function: Callable, inputs: Any, moving: list, tangents: list) -> Any
     return jax.jvp(of_moving, [leaves[k] for k in moving], tangents)[1]
 
 
-def _moving(tangents: Any) -> tuple[list[int], list]:
+def _moving(tangents: PyTree) -> tuple[list[int], list[Array]]:
     """The leaves that have a tangent, and the tangents."""
-    slopes = jax.tree.leaves(tangents, is_leaf=_is_zero)
-    moving = [k for k, t in enumerate(slopes) if not _is_zero(t)]
+
+    def is_zero(tangent):
+        return isinstance(tangent, SymbolicZero)
+
+    slopes = jax.tree.leaves(tangents, is_leaf=is_zero)
+    moving = [k for k, t in enumerate(slopes) if not is_zero(t)]
     return moving, [slopes[k] for k in moving]
-
-
-def _is_zero(tangent: Any) -> bool:
-    return isinstance(tangent, SymbolicZero)

@@ -4,8 +4,6 @@
 loops.
 """
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -216,7 +214,7 @@ def _kinds(model: Model) -> list[str]:
     return sorted({row for loop in model.loops for row in loop.rows}) or ["X"]
 
 
-def _chosen(model: Model, of_kinds: list) -> Any:
+def _chosen(model: Model, of_kinds: list[Array]) -> Array:
     """The rows of the cut joints, of those of each of `_kinds` for all loops."""
     kinds = _kinds(model)
     index = [

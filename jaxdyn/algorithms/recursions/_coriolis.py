@@ -1,7 +1,5 @@
 """The matrix of Coriolis and centrifugal forces."""
 
-from dataclasses import dataclass
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -26,12 +24,12 @@ from jaxdyn.spatial import (
     cross,
     cross_columns,
     dot,
+    pytree,
     skew,
 )
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class VelocityMatrix:
     """The matrix B = [0, -skew(u); 0, Y] of a body, or of a composite body."""
 

@@ -1,6 +1,5 @@
 """The factor M = U D Uᵀ of the inertia matrix, by reverse Gaussian elimination."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import equinox as eqx
@@ -29,13 +28,21 @@ from jaxdyn.program import (
     outward,
     spread,
 )
-from jaxdyn.spatial import ArticulatedInertia, Scalar, Sym3, Twist, Vec3, Wrench, dot
+from jaxdyn.spatial import (
+    ArticulatedInertia,
+    Scalar,
+    Sym3,
+    Twist,
+    Vec3,
+    Wrench,
+    dot,
+    pytree,
+)
 
 DENSE = 64  # joints up to which many columns are solved with U as a matrix
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Eliminated:
     """What the elimination of one step leaves.
 

@@ -5,8 +5,6 @@ the joint is Rz(theta) and a slide along z, whatever the user's axis. The frame 
 body is the frame of its last step but for a constant rotation Q.
 """
 
-from dataclasses import dataclass
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -25,11 +23,11 @@ from jaxdyn.spatial import (
     cos_sin,
     cross,
     frame_along,
+    pytree,
 )
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class LocalStep:
     """One elementary step of a joint at the current q, in its own axes.
 
@@ -50,8 +48,7 @@ class LocalStep:
     slide: Scalar
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class StepTerms:
     """What the motion of one step depends on, but for that of its parent.
 

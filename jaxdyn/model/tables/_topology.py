@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -12,6 +12,8 @@ from jaxdyn.model.elements import JOINT_TYPES, JointType
 from jaxdyn.model.tables._contraction import Contraction, contract
 from jaxdyn.model.tables._modules import Modules, cut_modules
 from jaxdyn.program import BLOCK, Jumps, Lanes, cut_lanes, jump_tables
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +106,7 @@ class Topology:
     def __hash__(self) -> int:
         return self._hash
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         if self is other:
             return True
         if not isinstance(other, Topology) or self._structure != other._structure:
@@ -219,7 +221,7 @@ class Topology:
         cut = lambda: contract(steps.parent, chunk, steps.first)  # noqa: E731
         return self._cached("contraction", chunk, cut)
 
-    def _cached(self, name: str, size: int, make: Callable) -> Any:
+    def _cached(self, name: str, size: int, make: Callable[[], T]) -> T:
         if (name, size) not in self._tables:
             self._tables[name, size] = make()
         return self._tables[name, size]
