@@ -5,11 +5,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from jaxdyn.algorithms.kinematics import (
-    body_velocities,
-    forward_kinematics,
-    integrate,
-)
+from jaxdyn.algorithms.kinematics import body_velocities, forward_kinematics, integrate
 from jaxdyn.algorithms.loops import (
     LoopRows,
     cutoff,

@@ -20,12 +20,7 @@ from jax import lax
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from jaxdyn.program._jax import (
-    ClosedJaxpr,
-    Jaxpr,
-    jaxpr_as_fun,
-    set_xla_metadata,
-)
+from jaxdyn.program._jax import ClosedJaxpr, Jaxpr, jaxpr_as_fun, set_xla_metadata
 from jaxdyn.program._linear_map import apply
 from jaxdyn.program._states import LIMIT, States, programs
 

@@ -8,11 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.kinematics import integrate
-from jaxdyn.algorithms.recursions import (
-    VelocityMatrix,
-    passive_forces,
-    velocity_matrix,
-)
+from jaxdyn.algorithms.recursions import VelocityMatrix, passive_forces, velocity_matrix
 from jaxdyn.algorithms.steps import (
     BaseMotion,
     Motion,

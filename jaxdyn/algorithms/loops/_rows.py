@@ -10,11 +10,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms.kinematics import (
-    Poses,
-    body_motions,
-    forward_kinematics,
-)
+from jaxdyn.algorithms.kinematics import Poses, body_motions, forward_kinematics
 from jaxdyn.algorithms.steps import Motion, WorldStep, product, world_steps
 from jaxdyn.model import ROWS, Model, Side, arguments
 from jaxdyn.program import collect, compiled, from_parents, put, take

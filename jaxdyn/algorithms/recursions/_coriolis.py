@@ -5,14 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.recursions._joint_forces import gyroscopic_forces
-from jaxdyn.algorithms.steps import (
-    WorldStep,
-    filled,
-    inertias,
-    motions,
-    pairs,
-    screw,
-)
+from jaxdyn.algorithms.steps import WorldStep, filled, inertias, motions, pairs, screw
 from jaxdyn.model import Model, Topology
 from jaxdyn.program import collect, from_parents, inward, spread, take
 from jaxdyn.spatial import (

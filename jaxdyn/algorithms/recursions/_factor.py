@@ -19,15 +19,7 @@ from jaxdyn.algorithms.steps import (
     world_steps,
 )
 from jaxdyn.model import Model, Topology
-from jaxdyn.program import (
-    Laned,
-    Lanes,
-    collect,
-    compiled,
-    inward,
-    outward,
-    spread,
-)
+from jaxdyn.program import Laned, Lanes, collect, compiled, inward, outward, spread
 from jaxdyn.spatial import (
     ArticulatedInertia,
     Scalar,
