@@ -20,6 +20,7 @@ from jaxdyn.program._jax import (
     Argument,
     ShapedArray,
     Tangent,
+    Value,
     Zero,
     lower_on_cpu,
     primitive,
@@ -142,7 +143,7 @@ def _power_of_two(n: np.ndarray) -> np.ndarray:
     return np.where(n > 0, 1 << np.ceil(np.log2(np.maximum(n, 1))).astype(int), 0)
 
 
-def _sum_rows(x: Array, sources: Sources, stored: bool = False) -> Array:
+def _sum_rows(x: Value, sources: Sources, stored: bool = False) -> Value:
     if sources.is_identity and not stored:
         return x
     return sum_rows_p.bind(x, sources=sources, stored=stored)
@@ -195,8 +196,8 @@ def _transpose(
 
 
 def _batch(
-    args: Sequence[Array], dims: Sequence[int], *, sources: Sources, stored: bool
-) -> tuple[Array, int]:
+    args: Sequence[Value], dims: Sequence[int], *, sources: Sources, stored: bool
+) -> tuple[Value, int]:
     return _sum_rows(jnp.moveaxis(args[0], dims[0], 1), sources, stored), 1
 
 

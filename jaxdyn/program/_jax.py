@@ -35,7 +35,8 @@ except ImportError:  # before JAX 0.10
 # into the program of the caller as it is traced; True may mean later, from JAX 0.11 on
 INLINE: bool = jax.Inline.JAX_EARLY if hasattr(jax, "Inline") else True  # type: ignore
 
-Tangent: TypeAlias = Array | Zero  # or a cotangent
+Value: TypeAlias = Array | np.ndarray  # the latter for constants of a program
+Tangent: TypeAlias = Value | Zero  # or a cotangent
 Argument: TypeAlias = ArrayLike | UndefinedPrimal  # the latter where a map is linear
 Axes: TypeAlias = Sequence[int | None]  # of batches, None for values without one
 
@@ -150,7 +151,7 @@ def primitive(
     return p
 
 
-def zero_tangent(x: Array) -> Zero:
+def zero_tangent(x: Value) -> Zero:
     """The tangent of a result that does not move."""
     return Zero(jax.typeof(x).to_tangent_aval())
 
@@ -160,7 +161,7 @@ def zero_like(x: Argument) -> Zero:
     return Zero(type_of(x))
 
 
-def full(x: Tangent) -> Array:
+def full(x: Tangent) -> Value:
     """A tangent or cotangent as an array, also where it is known to be zero."""
     return ad.instantiate_zeros(x)
 

@@ -40,6 +40,7 @@ from jaxdyn.program._jax import (
     ShapedArray,
     Tangent,
     UndefinedPrimal,
+    Value,
     Zero,
     alike,
     differing_as,
@@ -137,13 +138,13 @@ def _types(
 
 
 def _batch(
-    args: Sequence[Array],
+    args: Sequence[Value],
     dims: Axes,
     *,
     jaxpr: ClosedJaxpr,
     size: int | None,
     batched: Sequence[bool],
-) -> tuple[list[Array], list[int]]:
+) -> tuple[list[Value], list[int]]:
     """A batch of batches is one batch of all their states."""
     _check_mesh(args)
     pairs = list(zip(args, dims, strict=True))
@@ -168,7 +169,7 @@ def _batch(
     return out, [0] * len(out)
 
 
-def _check_mesh(args: Sequence[Array]) -> None:
+def _check_mesh(args: Sequence[Value]) -> None:
     """Raise a `ValueError` for arrays whose types say how they are split.
 
     How results are split would have to follow from that for every operation.
@@ -186,13 +187,13 @@ def _check_mesh(args: Sequence[Array]) -> None:
 
 
 def _jvp(
-    primals: Sequence[Array],
+    primals: Sequence[Value],
     tangents: Sequence[Tangent],
     *,
     jaxpr: ClosedJaxpr,
     size: int | None,
     batched: Sequence[bool],
-) -> tuple[list[Array], list[Tangent]]:
+) -> tuple[list[Value], list[Tangent]]:
     """The values, and a second kernel for the tangents.
 
     That kernel computes anew what it needs of the values: in cache this costs less than
@@ -226,7 +227,7 @@ def _transpose(
     jaxpr: ClosedJaxpr,
     size: int | None,
     batched: Sequence[bool],
-) -> list[Array | None]:
+) -> list[Value | None]:
     """The transpose of the map of the undefined arguments, as a kernel."""
     function = jaxpr_as_fun(jaxpr)
     linear = [k for k, x in enumerate(args) if isinstance(x, UndefinedPrimal)]

@@ -18,6 +18,7 @@ from jaxdyn.program._jax import (
     ShapedArray,
     Tangent,
     UndefinedPrimal,
+    Value,
     Zero,
     full,
     primitive,
@@ -26,7 +27,11 @@ from jaxdyn.program._jax import (
 
 
 def linear_map(
-    function: Callable, transpose: Callable, fixed: PyTree, x: list[Array], like: Array
+    function: Callable,
+    transpose: Callable,
+    fixed: PyTree,
+    x: Sequence[Value],
+    like: Value,
 ) -> Array:
     """function(fixed, x), which is linear in the arrays x and returns an array `like`.
 
@@ -43,19 +48,19 @@ def linear_map(
     return linear_map_p.bind(*leaves, *x, **params)[0]
 
 
-def apply(*args: ArrayLike, function: Callable, count: int, **_: object) -> list[Array]:
+def apply(*args: ArrayLike, function: Callable, count: int, **_: object) -> list[Value]:
     """The map in primitives of JAX."""
     return function(list(args[:count]), list(args[count:]))
 
 
 def _jvp(
-    primals: Sequence[Array],
+    primals: Sequence[Value],
     tangents: Sequence[Tangent],
     *,
     function: Callable,
     count: int,
     **others: object,
-) -> tuple[list[Array], list[Array]]:
+) -> tuple[list[Value], list[Value]]:
     params = dict(function=function, count=count, **others)
     fixed, x = list(primals[:count]), list(primals[count:])
     moving = [k for k, t in enumerate(tangents[:count]) if not isinstance(t, Zero)]
@@ -80,7 +85,7 @@ def _transpose(
     transpose: Callable,
     count: int,
     results: Sequence[ShapedArray],
-) -> Sequence[Array | None]:
+) -> Sequence[Value | None]:
     fixed, x = args[:count], args[count:]
     types = tuple(map(type_of, x))
     swapped = dict(function=transpose, transpose=function, results=types)
@@ -91,14 +96,14 @@ def _transpose(
 
 
 def _batch(
-    args: Sequence[Array],
+    args: Sequence[Value],
     dims: Axes,
     *,
     function: Callable,
     transpose: Callable,
     count: int,
     results: Sequence[ShapedArray],
-) -> tuple[list[Array], list[int]]:
+) -> tuple[list[Value], list[int]]:
     size = next(x.shape[d] for x, d in zip(args, dims, strict=True) if d is not None)
 
     def row_first(x, d, is_fixed):
