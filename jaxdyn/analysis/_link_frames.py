@@ -5,7 +5,6 @@ Rx(alpha_i) Tx(a_i) Rz(theta_i) Tz(d_i): two screws, one about x that is constan
 one about z that holds the joint.
 """
 
-from dataclasses import dataclass
 from typing import Any
 
 import equinox as eqx
@@ -15,7 +14,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxdyn.model import Model, inertial_parameters, pseudo_inertia
-from jaxdyn.spatial import Scalar, Sym3, Vec3
+from jaxdyn.spatial import Scalar, Sym3, Vec3, pytree
 
 _ROUNDING = 1e-9
 
@@ -53,8 +52,7 @@ class LinkFrames(eqx.Module):
         return jnp.pad(self.a[:, None], ((0, 0), (0, 2))) + self.d[:, None] * z
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Link:
     """One link: cosine and sine of its angle, its place, m, h and Euler's tensor J."""
 

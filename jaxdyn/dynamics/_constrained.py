@@ -2,17 +2,13 @@
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
-from jaxtyping import Array, Float, Int
+from jaxtyping import Array, Float, Int, PyTree
 
 from jaxdyn.algorithms.derivatives import implicit, refined
-from jaxdyn.algorithms.kinematics import (
-    Poses,
-    body_motions,
-)
+from jaxdyn.algorithms.kinematics import Poses, body_motions
 from jaxdyn.algorithms.loops import (
     LoopRows,
     loop_rows,
@@ -108,16 +104,16 @@ def constrained_dynamics(
 def constrained(
     method: ForwardMethod,
     prepare: Callable,
-    *inputs: Any,
+    *inputs: PyTree,
     refine: int = 0,
     chunk: int = CHUNK,
-) -> tuple[Any, Any]:
+) -> tuple[Array, Array]:
     """Accelerations and loop forces by a method for the tree and one for the loops.
 
     `inputs` are the model, q, qd, tau, f_ext, base and Baumgarte's method.
     """
 
-    def forward(*inputs: Any) -> Any:
+    def forward(*inputs):
         model, q, qd, *_, baumgarte = inputs
         qdd, factor = method.forward(0, chunk)(*inputs[:-1])
         if not isinstance(factor, Factor):  # solvers need its halves
@@ -131,7 +127,7 @@ def constrained(
     return implicit(forward, _equations, _solve, None, *inputs)[0]
 
 
-def _equations(unknowns: Any, *inputs: Any) -> Any:
+def _equations(unknowns: tuple[Array, Array], *inputs: PyTree) -> tuple[Array, Array]:
     """Zero at the solution; their derivatives by it are those of `solve_saddle`."""
     (qdd, loop_forces), (model, q, qd, tau, f_ext, base, baumgarte) = unknowns, inputs
     rows, opening = _opening(model, q, qd, qdd, baumgarte)
@@ -142,13 +138,15 @@ def _equations(unknowns: Any, *inputs: Any) -> Any:
     return found - tau, -opening
 
 
-def _solve(solver: Callable, slope: Any, model: Model, q: Any, *_: Any) -> Any:
+def _solve(
+    solver: Callable, slope: tuple[Array, Array], model: Model, q: Array, *_: PyTree
+) -> tuple[Array, Array]:
     return solve_saddle(model, q, solver, slope[0], -slope[1])
 
 
 def _opening(
-    model: Model, q: Any, qd: Any, qdd: Any, baumgarte: Baumgarte | None
-) -> tuple[LoopRows, Any]:
+    model: Model, q: Array, qd: Array, qdd: Array, baumgarte: Baumgarte | None
+) -> tuple[LoopRows, Array]:
     """The rows, and their second rates with what Baumgarte's method adds to these."""
     at = body_motions(model, q, qd, qdd)
     rows = loop_rows(model, Poses(at.R.array(), at.p.array()))

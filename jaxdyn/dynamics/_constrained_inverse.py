@@ -1,7 +1,6 @@
 """Forces of actuated joints that produce a motion of a mechanism with loops."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -97,14 +96,14 @@ def constrained_inverse_dynamics(
 @compiled("actuated")
 def _solve(
     model: Model,
-    q: Any,
-    qd: Any,
-    qdd: Any,
+    q: Float[Array, " nq"],
+    qd: Float[Array, " nv"],
+    qdd: Float[Array, " nv"],
     *,
-    f_ext: Any,
+    f_ext: Float[Array, "n 6"] | None,
     base: BaseMotion | None,
     actuated: tuple[int, ...],
-) -> tuple[LoopTorques, Any]:
+) -> tuple[LoopTorques, Array]:
     """The result, and the number of independent rows."""
     given = dict(q=q, qd=qd, qdd=qdd, f_ext=f_ext, base=base)
     model, q, qd, qdd, f_ext, base = arguments(model, **given)
@@ -123,7 +122,9 @@ def _solve(
     return result, jnp.asarray(rank)
 
 
-def _balance(Psi: Any, t: Any, actuated: tuple[int, ...]) -> Any:
+def _balance(
+    Psi: Array, t: Array, actuated: tuple[int, ...]
+) -> tuple[Array, Array, Array, tuple[Array, Array, Array]]:
     """The forces tau and lambda, what is missing, and how far they are determined."""
     u = np.setdiff1d(np.arange(t.size), actuated)
     eps = float(jnp.finfo(t.dtype).eps)
@@ -144,7 +145,7 @@ def _balance(Psi: Any, t: Any, actuated: tuple[int, ...]) -> Any:
     return tau, _times(H, w), residual, (free_tau, free_f, rank)
 
 
-def _pinv(A: Any, size: Any, share: float) -> Any:
+def _pinv(A: Array, size: Array | float, share: float) -> Array:
     """The pseudo-inverse without singular values below a share of `size`.
 
     That is not less than any of them; all may be small.
@@ -154,11 +155,11 @@ def _pinv(A: Any, size: Any, share: float) -> Any:
     return jnp.linalg.pinv(beside, rtol=share)[:n, :m]
 
 
-def _times(A: Any, x: Any) -> Any:
+def _times(A: Array, x: Array) -> Array:
     return jnp.matmul(A, x, precision="highest")
 
 
-def _split(t: Any, actuated: tuple[int, ...]) -> tuple[Any, Any]:
+def _split(t: Array, actuated: tuple[int, ...]) -> tuple[Array, Array]:
     """Forces at the actuated coordinates, and those at the others."""
     is_actuated = np.isin(np.arange(t.size), actuated)
     return jnp.where(is_actuated, t, 0), jnp.where(is_actuated, 0, t)

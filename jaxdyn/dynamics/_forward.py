@@ -1,13 +1,11 @@
 """Accelerations under given forces, with the loops of the model closed."""
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from jaxdyn.algorithms.derivatives import inverse_slopes
 from jaxdyn.algorithms.kinematics import integrate, turning_rate
@@ -69,18 +67,9 @@ class CheckedDynamics(eqx.Module):
         return jnp.maximum(self.correction, rounding)
 
 
-def _settled(
-    model: Model,
-    q: Any,
-    qd: Any,
-    tau: Any,
-    f_ext: Any,
-    base: Any,
-    method: str,
-    refine: int,
-    chunk: int | None,
-) -> dict[str, Any]:
+def _settled(model: Model, *values: PyTree) -> dict[str, str | int]:
     """The options checked, and for "auto" the method that is chosen."""
+    *arrays, method, refine, chunk = values
     size = CHUNK if chunk is None else chunk
     for name, value, least in (("refine", refine, 0), ("chunk", size, 1)):
         is_count = isinstance(value, int | np.integer) and not isinstance(value, bool)
@@ -93,7 +82,7 @@ def _settled(
             f"chunk is {chunk} for method {method!r}, expected None: only 'parallel' "
             "has pieces."
         )
-    method = automatic(method, "denoc", model, q, qd, tau, f_ext, base)
+    method = automatic(method, "denoc", model, *arrays)
     return dict(method=method, refine=int(refine), chunk=int(size))
 
 
@@ -186,16 +175,17 @@ def linearize(
     their components in world axes.
     """
     inputs = arguments(model, q=q, qd=qd, tau=tau, f_ext=f_ext, base=base)
-    model, q, qd, tau, f_ext, base = inputs
+    model, q, qd, *_ = inputs
     by_state, by_tau = (_closed_slopes if model.loops else _open_slopes)(*inputs)
     one, none = jnp.eye(model.nv, dtype=q.dtype), jnp.zeros_like(by_tau)
     above = jnp.concatenate([-turning_rate(model, qd), one], axis=1)
     return jnp.concatenate([above, by_state]), jnp.concatenate([none, by_tau])
 
 
-def _open_slopes(model: Model, q: Any, qd: Any, tau: Any, f_ext: Any, base: Any) -> Any:
+def _open_slopes(*inputs: PyTree) -> tuple[Array, Array]:
     """The derivatives of the accelerations by (d, qd) and by tau, in closed form."""
-    qdd, solve = FORWARD["denoc"].solution(model, q, qd, tau, f_ext, base)
+    model, q, qd, _, f_ext, base = inputs
+    qdd, solve = FORWARD["denoc"].solution(*inputs)
     by_q, by_qd, _ = inverse_slopes(model, q, qd, qdd, f_ext, base)
     one = jnp.eye(model.nv, dtype=q.dtype)
     columns = jnp.concatenate([-by_q, -by_qd, one], axis=1)
@@ -203,15 +193,14 @@ def _open_slopes(model: Model, q: Any, qd: Any, tau: Any, f_ext: Any, base: Any)
     return solved[:, : 2 * model.nv], solved[:, 2 * model.nv :]
 
 
-def _closed_slopes(
-    model: Model, q: Any, qd: Any, tau: Any, f_ext: Any, base: Any
-) -> Any:
+def _closed_slopes(*inputs: PyTree) -> tuple[Array, Array]:
     """The same with loops."""
+    model, q, qd, tau, *others = inputs
 
-    def accelerations(x: Any) -> Any:
+    def accelerations(x):
         at, rate, drive = jnp.split(x, 3)
-        inputs = integrate(model, q, at), qd + rate, tau + drive, f_ext, base
-        return constrained(FORWARD["denoc"], range_space, model, *inputs, None)[0]
+        moved = integrate(model, q, at), qd + rate, tau + drive, *others
+        return constrained(FORWARD["denoc"], range_space, model, *moved, None)[0]
 
     slopes = jax.jacfwd(accelerations)(jnp.zeros(3 * model.nv, q.dtype))
     return slopes[:, : 2 * model.nv], slopes[:, 2 * model.nv :]

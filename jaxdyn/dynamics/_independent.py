@@ -1,7 +1,6 @@
 """Mechanisms with loops in the coordinates that the loops leave independent."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
@@ -40,7 +39,7 @@ def reduced_mass_matrix(
 
 
 @compiled("independent")
-def _complement(model: Model, q: Any, independent: tuple[int, ...]) -> Any:
+def _complement(model: Model, q: Array, independent: tuple[int, ...]) -> Array:
     model, q = arguments(model, q=q)
     Psi, k = loop_jacobian(model, q), np.array(independent, int)
     others = np.setdiff1d(np.arange(model.nv), k)
@@ -51,7 +50,7 @@ def _complement(model: Model, q: Any, independent: tuple[int, ...]) -> Any:
 
 
 @compiled("independent")
-def _reduced(model: Model, q: Any, independent: tuple[int, ...]) -> Any:
+def _reduced(model: Model, q: Array, independent: tuple[int, ...]) -> Array:
     model, q = arguments(model, q=q)
     G = _complement(model, q, independent)
     M = composite(model, q) + jnp.diag(model.armature)

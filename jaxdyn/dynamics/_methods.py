@@ -1,8 +1,9 @@
 """All methods by name: one table for each quantity."""
 
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import jax
+from jaxtyping import PyTree
 
 from jaxdyn.algorithms.log_depth import parallel_composite, parallel_newton_euler
 from jaxdyn.algorithms.loops import (
@@ -70,7 +71,7 @@ def choose(quantity: str, method: str, methods: dict[str, T]) -> T:
     return methods[method]
 
 
-def automatic(method: str, sequential: str, model: Model, *arrays: Any) -> str:
+def automatic(method: str, sequential: str, model: Model, *arrays: PyTree) -> str:
     """The method, or for "auto" the one that should take less time.
 
     On a CPU that is the sequential one: the parallel one takes no less time for one
@@ -83,11 +84,7 @@ def automatic(method: str, sequential: str, model: Model, *arrays: Any) -> str:
     if method != "auto":
         return method
     is_deep = model.topology.depth >= GPU_DEPTH
-    has_room = model.n * _states(*arrays) <= GPU_LANES
+    states = max(map(batch_size, jax.tree.leaves(arrays)), default=1)
+    has_room = model.n * states <= GPU_LANES
     is_parallel = jax.default_backend() != "cpu" and is_deep and has_room
     return "parallel" if is_parallel else sequential
-
-
-def _states(*arrays: Any) -> int:
-    """How many states are batched in the arguments."""
-    return max(map(batch_size, jax.tree.leaves(arrays)), default=1)

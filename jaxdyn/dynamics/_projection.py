@@ -1,17 +1,11 @@
 """States that keep the loops closed, and how well the loops determine the motion."""
 
-from typing import Any
-
 import equinox as eqx
 import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
-from jaxdyn.algorithms.kinematics import (
-    body_velocities,
-    forward_kinematics,
-    integrate,
-)
+from jaxdyn.algorithms.kinematics import body_velocities, forward_kinematics, integrate
 from jaxdyn.algorithms.loops import (
     LoopRows,
     cutoff,
@@ -87,14 +81,14 @@ def project_configuration(model: Model, q: Float[Array, " nq"]) -> Float[Array, 
     if not model.loops:
         return q
 
-    def newton(q: Any, _: Any) -> Any:
+    def newton(q, _):
         rows = loop_rows(model, forward_kinematics(model, q))
         return integrate(model, q, -_closing(model, q, rows, rows.residual)), None
 
     return lax.scan(newton, q, length=NEWTON_STEPS)[0]
 
 
-def _closing(model: Model, q: Any, rows: LoopRows, b: Any) -> Any:
+def _closing(model: Model, q: Array, rows: LoopRows, b: Array) -> Array:
     """The rates x with Psi x = b that have the least kinetic energy."""
     fixed = lax.stop_gradient((model, q, rows))
     solver = range_space(*fixed[:2], denoc_factor(*fixed[:2]), fixed[2])

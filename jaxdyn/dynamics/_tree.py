@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax.scipy.linalg import cho_factor, cho_solve
+from jaxtyping import Array, PyTree
 
 from jaxdyn.algorithms.derivatives import (
+    InertiaFactor,
     implicit,
     inverse_gradient,
     refined,
@@ -51,7 +52,9 @@ class ForwardMethod:
     inverse: Callable
     adjoint: Callable
 
-    def solution(self, *inputs: Any, refine: int = 0, chunk: int = CHUNK) -> Any:
+    def solution(
+        self, *inputs: PyTree, refine: int = 0, chunk: int = CHUNK
+    ) -> tuple[Array, Callable]:
         """The accelerations, and solve(b, model, q), x of M x = b.
 
         Both have implicit derivatives.
@@ -60,17 +63,15 @@ class ForwardMethod:
             refine: steps of iterative refinement.
             chunk: of "parallel".
         """
-        forward, residual = (
-            self.forward(refine, chunk),
-            partial(_residual, self.inverse),
-        )
+        forward = self.forward(refine, chunk)
+        residual = partial(_residual, self.inverse)
         return implicit(forward, residual, _solve, self.adjoint, *inputs)
 
 
 def by_recursion(recursion: Callable) -> ForwardMethod:
     """A recursion that takes what drives the bodies."""
 
-    def once(model: Model, q: Any, qd: Any, tau: Any, f_ext: Any, base: Any) -> Any:
+    def once(model, q, qd, tau, f_ext, base):
         driving = tau - passive_forces(model, q, qd)
         return recursion(model, q, qd, driving, f_ext, base)
 
@@ -80,7 +81,7 @@ def by_recursion(recursion: Callable) -> ForwardMethod:
 def by_matrix(inertia: Callable, recursion: Callable) -> ForwardMethod:
     """An inertia matrix, its Cholesky factor, and the bias forces by a recursion."""
 
-    def once(model: Model, q: Any, qd: Any, tau: Any, f_ext: Any, base: Any) -> Any:
+    def once(model, q, qd, tau, f_ext, base):
         bias = recursion(model, q, qd, None, f_ext, base)
         M = inertia(model, q) + jnp.diag(model.armature)
         phi = tau - passive_forces(model, q, qd) - bias
@@ -96,25 +97,21 @@ def _sequential(once: Callable) -> ForwardMethod:
     return ForwardMethod(forward, newton_euler, _adjoint)
 
 
-def _residual(
-    inverse: Callable,
-    qdd: Any,
-    model: Model,
-    q: Any,
-    qd: Any,
-    tau: Any,
-    f_ext: Any,
-    base: Any,
-) -> Any:
+def _residual(inverse: Callable, qdd: Array, *inputs: PyTree) -> Array:
+    model, q, qd, tau, f_ext, base = inputs
     return joint_torques(inverse, model, q, qd, qdd, f_ext, base) - tau
 
 
-def _solve(factor: Any, slope: Any, model: Model, q: Any, *_: Any) -> Any:
+def _solve(
+    factor: InertiaFactor, slope: Array, model: Model, q: Array, *_: PyTree
+) -> Array:
     return solve_inertia(model, q, factor, slope)
 
 
-def _adjoint(weights: Any, qdd: Any, factor: Any, model: Model, *inputs: Any) -> Any:
-    q, qd, _, f_ext, base = inputs
+def _adjoint(
+    weights: Array, qdd: Array, factor: InertiaFactor, *inputs: PyTree
+) -> tuple[Array, Array, Array]:
+    model, q, qd, _, f_ext, base = inputs
     rate = solve_inertia(model, q, factor, weights)
     by_q, by_qd = inverse_gradient(model, rate, q, qd, qdd, f_ext, base)
     return -by_q, -by_qd, rate
@@ -124,7 +121,7 @@ def _pieces(refine: int, chunk: int) -> Callable:
     """Pieces of the tree joined in pairs, or articulated bodies for a single piece."""
     single = by_recursion(articulated).forward(refine, chunk)
 
-    def pieces(model: Model, q: Any, qd: Any, tau: Any, f_ext: Any, base: Any) -> Any:
+    def pieces(model, q, qd, tau, f_ext, base):
         if not model.topology.contraction(chunk).rounds:  # nothing to join
             return single(model, q, qd, tau, f_ext, base)
         driving = tau - passive_forces(model, q, qd)
@@ -133,7 +130,9 @@ def _pieces(refine: int, chunk: int) -> Callable:
     return pieces
 
 
-def _adjoint_of_pieces(weights: Any, qdd: Any, factor: Any, *inputs: Any) -> Any:
+def _adjoint_of_pieces(
+    weights: Array, qdd: Array, factor: InertiaFactor, *inputs: PyTree
+) -> tuple[Array, Array, Array]:
     """The gradients by what the factor keeps of forward dynamics.
 
     Their derivatives are those of inverse dynamics in O(log n) steps.
@@ -141,15 +140,15 @@ def _adjoint_of_pieces(weights: Any, qdd: Any, factor: Any, *inputs: Any) -> Any
     if not isinstance(factor, SegmentFactor):  # nothing was joined
         return _adjoint(weights, qdd, factor, *inputs)
 
-    def kept(weights: Any, qdd: Any, factor: Any, *inputs: Any) -> Any:
+    def kept(weights, qdd, factor, *inputs):
         model, q, qd, *_ = inputs
         return parallel_pullback(model, factor, q, qd, weights)
 
-    def known(weights: Any, qdd: Any, factor: Any, *inputs: Any) -> Any:
+    def known(weights, qdd, factor, *inputs):
         model, q, qd, tau, *others = inputs
         rate = _solve(factor, -weights, model, q)
 
-        def forces(q: Any, qd: Any, tau: Any) -> Any:
+        def forces(q, qd, tau):
             return _residual(parallel_newton_euler, qdd, model, q, qd, tau, *others)
 
         return jax.vjp(forces, q, qd, tau)[1](rate)

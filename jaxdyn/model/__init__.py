@@ -37,9 +37,9 @@ from jaxdyn.model.elements import Step as Step
 from jaxdyn.model.elements import as_leaf as as_leaf
 from jaxdyn.model.elements import body_index as body_index
 from jaxdyn.model.tables import CHUNK as CHUNK
-from jaxdyn.model.tables import DIRECTIONS as DIRECTIONS
 from jaxdyn.model.tables import Contraction as Contraction
 from jaxdyn.model.tables import LoopPlan as LoopPlan
 from jaxdyn.model.tables import Modules as Modules
 from jaxdyn.model.tables import Topology as Topology
+from jaxdyn.model.tables import directions as directions
 from jaxdyn.model.tables import loop_plan as loop_plan

@@ -1,10 +1,9 @@
 """The border of the traced code: shapes are checked, types made equal."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jaxtyping import Array, PyTree
 
 from jaxdyn.model._model import Model
 
@@ -12,7 +11,7 @@ _POSITIONS = ("q", "q0", "q1", "qpos")
 _RATES = ("qd", "qd0", "qdd", "d", "qvel", "tau")
 
 
-def arguments(model: Model, **arrays: Any) -> tuple[Any, ...]:
+def arguments(model: Model, **arrays: PyTree) -> tuple[PyTree, ...]:
     """The model and the arrays in their common floating-point type.
 
     Arrays called q have nq entries, velocities and the like nv, `f_ext` has six for
@@ -35,13 +34,13 @@ def arguments(model: Model, **arrays: Any) -> tuple[Any, ...]:
     # NumPy's promotion: a mix is meant here, also where JAX is told to be strict
     dtype = np.result_type(*(t for t in types if jnp.issubdtype(t, jnp.floating)))
 
-    def cast(x: Any) -> Any:
+    def cast(x):
         return x if x.dtype == dtype else x.astype(dtype)
 
     return jax.tree.map(cast, (model, *values.values()))
 
 
-def _check_arrays(name: str, value: Any) -> None:
+def _check_arrays(name: str, value: PyTree) -> None:
     """Raise a `ValueError` for lists, which JAX takes for as many arrays."""
     is_list = lambda x: isinstance(x, list | tuple)  # noqa: E731
     for path, leaf in jax.tree_util.tree_leaves_with_path(value, is_leaf=is_list):
@@ -80,7 +79,7 @@ def check_leaves(model: Model) -> None:
             )
 
 
-def _check(model: Model, name: str, field: str, value: Any) -> None:
+def _check(model: Model, name: str, field: str, value: Array) -> None:
     if name in _POSITIONS:
         shape, meaning = (model.nq,), f" (nq = {model.nq})"
     elif name in _RATES:

@@ -5,6 +5,7 @@ from typing import Any
 
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import DTypeLike
 
 from jaxdyn.model._check import (
     Body,
@@ -180,7 +181,9 @@ class ModelBuilder:
         data = check_loop(self.names, taken, bodies, placements, joint, axes, name)
         self._loops.append(data)
 
-    def build(self, dtype: Any = None, *, check_inertia: bool = True) -> Model:
+    def build(
+        self, dtype: DTypeLike | None = None, *, check_inertia: bool = True
+    ) -> Model:
         """The model, with leaves in `dtype` (by default JAX's floating type).
 
         Args:

@@ -5,6 +5,7 @@ from typing import Any, TypeGuard
 
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import DTypeLike
 
 Numbers = float | int | Sequence[Any] | np.ndarray
 Body = str | int | np.integer  # its name or its index
@@ -45,7 +46,7 @@ def is_world(body: object, base: str) -> bool:
     return isinstance(body, str | int | np.integer) and body in (base, -1)
 
 
-def is_floating(dtype: Any) -> bool:
+def is_floating(dtype: DTypeLike) -> bool:
     """Whether this is a floating-point type."""
     try:
         return jnp.issubdtype(dtype, jnp.floating)

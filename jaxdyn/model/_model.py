@@ -7,6 +7,7 @@ import equinox as eqx
 import jax
 import numpy as np
 from jax.core import Tracer
+from jax.typing import DTypeLike
 from jaxtyping import Array, Float
 
 from jaxdyn.model._check import Body, is_index, is_world
@@ -143,11 +144,11 @@ class Model(eqx.Module):
         return self.topology.modules
 
     @property
-    def dtype(self) -> Any:
+    def dtype(self) -> np.dtype:
         """The floating-point type of the leaves."""
         return self.mass.dtype
 
-    def astype(self, dtype: Any) -> "Model":
+    def astype(self, dtype: DTypeLike) -> "Model":
         """The same model with all leaves in another floating-point type."""
         return jax.tree.map(lambda leaf: leaf.astype(dtype), self)
 

@@ -3,12 +3,11 @@
 All functions are traced, smooth and written for one body; `jax.vmap` serves many.
 """
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from jaxdyn.model._model import Model
@@ -99,7 +98,9 @@ def with_inertial_parameters(model: Model, pi: Float[Array, "n 10"]) -> Model:
     return eqx.tree_at(lambda m: (m.mass, m.com, m.inertia), model, leaves)
 
 
-def _checked(given: dict[str, tuple[Any, tuple[int, ...]]]) -> tuple[Any, ...]:
+def _checked(
+    given: dict[str, tuple[ArrayLike, tuple[int, ...]]],
+) -> tuple[Array, ...]:
     """The values as floating-point arrays, or a `ValueError` for a wrong shape."""
     values = []
     for name, (value, shape) in given.items():

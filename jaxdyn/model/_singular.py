@@ -6,16 +6,16 @@ the axes of their step.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
 from jaxdyn.model._arguments import check_leaves
-from jaxdyn.model._check import unit_vectors
+from jaxdyn.model._check import check_finite, unit_vectors
 from jaxdyn.model._model import Model
-from jaxdyn.model.tables import DIRECTIONS, Topology
+from jaxdyn.model.tables import DIRECTIONS, Topology, directions
 
 LEAVES = ("R", "p", "axis", "axis2", "pitch", "mass", "com", "inertia", "armature")
 
@@ -40,9 +40,10 @@ def singular_joints(
     """
     check_leaves(model)
     leaves = {key: np.asarray(getattr(model, key), float) for key in LEAVES}
-    at = _random_q(model.topology, leaves) if q is None else _checked(model, q)
-    factor = _factor(model.topology, leaves, at, float(jnp.finfo(model.dtype).eps))
-    bodies = np.unique(model.topology.steps.body[factor.zero])
+    at = None if q is None else check_finite(model.name, "q", q, (model.nq,), "model")
+    eps = float(jnp.finfo(model.dtype).eps)
+    zero = _factor(model.topology, leaves, at, eps).zero
+    bodies = np.unique(model.topology.steps.body[zero])
     return tuple(model.joint_names[i] for i in bodies)
 
 
@@ -53,26 +54,21 @@ def check_resistance(topology: Topology, leaves: Mapping[str, np.ndarray]) -> No
     """
     if not any(leaves[key].any() for key in ("mass", "inertia", "armature")):
         return
-    at = _random_q(topology, leaves)
-    factor = _factor(topology, leaves, at, float(np.finfo(float).eps))
+    factor = _factor(topology, leaves, None, float(np.finfo(float).eps))
     if not factor.zero:
         return
-    step = factor.zero[0]
-    body = topology.steps.body[step]
-    others = {topology.steps.body[i]: None for i in factor.zero}
-    others.pop(body)
+    body, *others = dict.fromkeys(topology.steps.body[factor.zero])
     also = ", ".join(repr(topology.joint_names[i]) for i in others)
     raise ValueError(
         f"joint {topology.joint_names[body]!r} of body {topology.names[body]!r}: no "
-        f"inertia resists its {_motion(topology, step)}{_why(topology, factor, step)}: "
-        "give the body mass or inertia, give the joint an armature, or make it fixed; "
-        "check_inertia=False accepts the model as it is."
+        f"inertia resists its {_motion(topology, factor)}: give the body mass or "
+        "inertia, give the joint an armature, or make it fixed; check_inertia=False "
+        "accepts the model as it is."
         + (f" The same holds for joints: {also}." if also else "")
     )
 
 
-@dataclass(frozen=True, eq=False)
-class _Factor:
+class _Factor(NamedTuple):
     """The elimination of all steps, tips to base, at one configuration.
 
     Attributes:
@@ -89,21 +85,27 @@ class _Factor:
 
 
 def _factor(
-    topology: Topology, leaves: Mapping[str, np.ndarray], q: np.ndarray, eps: float
+    topology: Topology,
+    leaves: Mapping[str, np.ndarray],
+    q: np.ndarray | None,
+    eps: float,
 ) -> _Factor:
-    """The factor of a model whose numbers have the relative rounding `eps`.
+    """The factor at `q`, by default a random one, of numbers with the rounding `eps`.
 
     S is what rounding in M_hat is measured by: the sizes of the blocks from which it
     was formed, handed on as a small change of M_hat is. Unlike the composite body's
     pivot it does not grow along a chain, and it sees the large numbers that cancel.
     """
-    parent, moves = topology.steps.parent, topology.steps.v < topology.nv
-    armature = np.append(leaves["armature"], 0.0)[topology.steps.v]
-    X, p = _geometry(topology, leaves, q)
-    M_hat, psi, zero = _inertias(topology, leaves), np.zeros_like(p), []
-    S = np.zeros_like(M_hat)
-    for i in reversed(range(len(parent))):
-        M_bar, S_bar = M_hat[i], S[i] + _size(M_hat[i])
+    steps, moves = topology.steps, topology.steps.v < topology.nv
+    armature = np.append(leaves["armature"], 0.0)[steps.v]
+    X, p = _geometry(topology, leaves, _random_q(topology, leaves) if q is None else q)
+    mass, com = leaves["mass"][:, None, None], _skew(leaves["com"])
+    h, I = mass * com, leaves["inertia"] - mass * com @ com
+    M_hat, S, psi, zero = np.zeros_like(X), np.zeros_like(X), np.zeros_like(p), []
+    M_hat[steps.last] = np.block([[mass * np.eye(3), -h], [h, I]])
+    for i in reversed(range(len(p))):
+        size = M_hat[i].diagonal().reshape(2, 3).sum(axis=1)  # traces of its blocks
+        M_bar, S_bar = M_hat[i], S[i] + np.diag(np.repeat(size, 3))
         if moves[i]:
             psi_hat = M_bar @ p[i]
             m_hat = p[i] @ psi_hat + armature[i]
@@ -114,24 +116,10 @@ def _factor(
                 P = np.eye(6) - np.outer(p[i], psi[i])
                 M_bar = M_bar - np.outer(psi_hat, psi[i])
                 S_bar = P.T @ S_bar @ P
-        if parent[i] >= 0:
-            M_hat[parent[i]] += X[i].T @ M_bar @ X[i]
-            S[parent[i]] += X[i].T @ S_bar @ X[i]
+        if steps.parent[i] >= 0:
+            M_hat[steps.parent[i]] += X[i].T @ M_bar @ X[i]
+            S[steps.parent[i]] += X[i].T @ S_bar @ X[i]
     return _Factor(X, p, psi, zero)
-
-
-def _partners(topology: Topology, factor: _Factor, step: int) -> list[int]:
-    """The steps that move when `step` does, in the motion that nothing resists."""
-    mu, found = {step: factor.p[step]}, []
-    for i in range(step + 1, len(factor.p)):
-        parent = int(topology.steps.parent[i])
-        if parent in mu:
-            twist = factor.X[i] @ mu[parent]
-            rate = -factor.psi[i] @ twist
-            mu[i] = twist + factor.p[i] * rate
-            if abs(rate) > 1e-6:  # far above rounding
-                found.append(i)
-    return found
 
 
 def _random_q(topology: Topology, leaves: Mapping[str, np.ndarray]) -> np.ndarray:
@@ -139,113 +127,65 @@ def _random_q(topology: Topology, leaves: Mapping[str, np.ndarray]) -> np.ndarra
 
     Quaternions need not be of unit length.
     """
-    rng, steps = np.random.default_rng(0), topology.steps
-    q = rng.normal(size=topology.nq)
-    moved = steps.q < topology.nq
-    size = np.where(steps.turn, 1.0, _length(leaves))
-    q[steps.q[moved]] = (rng.uniform(-np.pi, np.pi, len(size)) * size)[moved]
-    q[topology.position_q] *= _length(leaves)
+    steps = topology.steps
+    q = np.random.default_rng(0).uniform(-np.pi, np.pi, topology.nq)
+    slides = steps.q[(steps.turn == 0) & (steps.q < topology.nq)]
+    moved = np.append(slides, topology.position_q)
+    q[moved] *= max(np.abs(leaves[key]).max() for key in ("p", "com")) or 1.0
     return q
-
-
-def _checked(model: Model, q: Float[Array, " nq"]) -> np.ndarray:
-    values = np.asarray(q, float)
-    if values.shape != (model.nq,) or not np.isfinite(values).all():
-        raise ValueError(
-            f"q is {values.tolist()}, expected {model.nq} finite numbers for model "
-            f"{model.name!r}."
-        )
-    return values
 
 
 def _geometry(
     topology: Topology, leaves: Mapping[str, np.ndarray], q: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The maps X and columns p of all steps at a configuration."""
-    steps = topology.steps
-    e = _directions(leaves)[steps.direction, steps.body]
+    steps, turned = topology.steps, topology.quaternion_steps
+    table = directions(np, *(unit_vectors(leaves[key]) for key in ("axis", "axis2")))
+    e = unit_vectors(table[steps.direction * len(topology.parents) + steps.body])
     slide = np.where(steps.pitched, leaves["pitch"][steps.body], steps.slide)
     coordinate = np.append(q, 0.0)[steps.q]
-    turned, free = topology.quaternion_steps, topology.free_steps
-    axis, angle = e.copy(), steps.turn * coordinate
-    quaternions = unit_vectors(q[topology.quaternion_q])
-    v, w = quaternions[:, :3], quaternions[:, 3]
-    axis[turned] = unit_vectors(v)
-    angle[turned] = 2 * np.arctan2(np.linalg.norm(v, axis=1), w)
-    a = (slide * coordinate)[:, None] * e
-    a[free] = q[topology.position_q]
+    b = (slide * coordinate)[:, None] * e
+    b[topology.free_steps] = q[topology.position_q]
+    # rotations 1 + s skew(u) + c skew(u)², about an axis or of a quaternion (u, s / 2)
+    angle = (steps.turn * coordinate)[:, None, None]
+    u, s, c = e.copy(), np.sin(angle), 1 - np.cos(angle)
+    quaternion = unit_vectors(q[topology.quaternion_q])
+    u[turned], s[turned, 0, 0], c[turned] = quaternion[:, :3], 2 * quaternion[:, 3], 2
+    turn = np.eye(3) + s * _skew(u) + c * (_skew(u) @ _skew(u))
 
     first = steps.first[:, None]
     R = np.where(first[..., None], leaves["R"][steps.body], np.eye(3))
-    a = np.where(first, leaves["p"][steps.body], 0.0) + np.einsum("nij,nj->ni", R, a)
-    R_T = np.swapaxes(R @ _rotation(axis, angle), -1, -2)
-    X = _blocks(R_T, -R_T @ _skew(a), np.zeros_like(R_T), R_T)
+    a = np.where(first, leaves["p"][steps.body], 0) + np.einsum("nij,nj->ni", R, b)
+    R_T = np.swapaxes(R @ turn, -1, -2)
+    X = np.block([[R_T, -R_T @ _skew(a)], [np.zeros_like(R_T), R_T]])
     return X, np.concatenate([slide[:, None] * e, steps.turn[:, None] * e], axis=1)
 
 
-def _length(leaves: Mapping[str, np.ndarray]) -> float:
-    """The size of the model, for displacements that do not dwarf it."""
-    return float(max(np.abs(leaves[key]).max() for key in ("p", "com"))) or 1.0
+def _motion(topology: Topology, factor: _Factor) -> str:
+    """The first degree of freedom with a zero pivot, and what else moves all it moves.
 
-
-def _directions(leaves: Mapping[str, np.ndarray]) -> np.ndarray:
-    """The unit vectors of `DIRECTIONS` for each body; zero where it has none."""
-    axis, axis2 = unit_vectors(leaves["axis"]), unit_vectors(leaves["axis2"])
-    axis3 = unit_vectors(np.cross(axis, axis2))
-    table = {"axis": axis, "axis2": axis2, "axis3": axis3}
-    table["plane"] = np.cross(axis3, axis)
-    for name, row in zip("xyz", np.eye(3), strict=True):
-        table[name] = np.broadcast_to(row, axis.shape)
-    return np.stack([table[name] for name in DIRECTIONS])
-
-
-def _inertias(topology: Topology, leaves: Mapping[str, np.ndarray]) -> np.ndarray:
-    """The inertia of what each step carries itself, about its origin."""
-    mass, com = leaves["mass"][:, None, None], _skew(leaves["com"])
-    h, one = mass * com, np.eye(3)
-    M = np.zeros((len(topology.steps.body), 6, 6))
-    M[topology.steps.last] = _blocks(mass * one, -h, h, leaves["inertia"] - h @ com)
-    return M
-
-
-def _size(M: np.ndarray) -> np.ndarray:
-    """The traces of the diagonal blocks of M as multiples of the identity."""
-    return np.diag(np.repeat(M.diagonal().reshape(2, 3).sum(axis=1), 3))
-
-
-def _motion(topology: Topology, step: int) -> str:
-    """A degree of freedom in words."""
-    steps = topology.steps
+    The others are those that move in the motion that nothing resists.
+    """
+    steps, step, moved = topology.steps, factor.zero[0], []
+    mu = {step: factor.p[step]}
+    for i in range(step + 1, len(factor.p)):
+        if steps.parent[i] in mu:
+            twist = factor.X[i] @ mu[steps.parent[i]]
+            rate = -factor.psi[i] @ twist
+            mu[i] = twist + factor.p[i] * rate
+            if abs(rate) > 1e-6:  # far above rounding
+                moved.append(steps.body[i])
+    own = {steps.body[step]: "its other degrees of freedom"}
+    names = [f"joint {topology.joint_names[i]!r}" for i in moved]
+    others = dict.fromkeys(map(own.get, moved, names))
+    also = ", which moves nothing but what is also moved by " if others else ""
     direction = DIRECTIONS[steps.direction[step]]
     kind = "slide along" if not steps.turn[step] else "turn about"
     kind = "screw along" if steps.pitched[step] else kind
-    return f"{kind} {_NAMES.get(direction, direction)}, qd[{steps.v[step]}]"
-
-
-def _why(topology: Topology, factor: _Factor, step: int) -> str:
-    """What else moves all that a step with a zero pivot moves, if there is such."""
-    body = topology.steps.body[step]
-    partners = {topology.steps.body[i]: None for i in _partners(topology, factor, step)}
-    texts = [
-        f"joint {topology.joint_names[i]!r}"
-        if i != body
-        else "its other degrees of freedom"
-        for i in partners
-    ]
-    also = f", which moves nothing but what is also moved by {', '.join(texts)}"
-    return also if texts else ""
-
-
-def _blocks(A: np.ndarray, B: np.ndarray, C: np.ndarray, D: np.ndarray) -> np.ndarray:
-    return np.block([[A, B], [C, D]])
+    motion = f"{kind} {_NAMES.get(direction, direction)}, qd[{steps.v[step]}]"
+    return motion + also + ", ".join(others)
 
 
 def _skew(v: np.ndarray) -> np.ndarray:
     """The matrices with skew(v) x = v x x."""
-    return np.cross(v[:, None, :], np.eye(3), axisb=-1).swapaxes(-1, -2)
-
-
-def _rotation(axis: np.ndarray, angle: np.ndarray) -> np.ndarray:
-    """The rotations by angles about unit vectors."""
-    K, angle = _skew(axis), angle[:, None, None]
-    return np.eye(3) + np.sin(angle) * K + (1 - np.cos(angle)) * (K @ K)
+    return np.cross(np.eye(3), v[:, None])

@@ -11,13 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
 from functools import cache, partial
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import jaxlib.version
 import numpy as np
 from jax import lax
+from jax.typing import ArrayLike
+from jaxtyping import Array
 
 from jaxdyn.program._jax import ClosedJaxpr, Jaxpr, jaxpr_as_fun, set_xla_metadata
 from jaxdyn.program._linear_map import apply
@@ -42,7 +43,9 @@ def plain_inside() -> Iterator[None]:
         _inside.reset(token)
 
 
-def as_written(*args: Any, jaxpr: ClosedJaxpr, size: int | None, batched: Any) -> Any:
+def as_written(
+    *args: ArrayLike, jaxpr: ClosedJaxpr, size: int | None, batched: Sequence[bool]
+) -> Sequence[ArrayLike]:
     """The function in operations of JAX, for all states."""
     function = jaxpr_as_fun(jaxpr)
     if size is None:
@@ -52,8 +55,8 @@ def as_written(*args: Any, jaxpr: ClosedJaxpr, size: int | None, batched: Any) -
 
 
 def _for_one_call(
-    *args: Any, jaxpr: ClosedJaxpr, size: int | None, batched: Any
-) -> Any:
+    *args: ArrayLike, jaxpr: ClosedJaxpr, size: int | None, batched: Sequence[bool]
+) -> Sequence[ArrayLike]:
     """The same in operations that XLA leaves in one function."""
     own = {"jaxdyn_kernel": as_written, "linear_map": apply}
     axes = [0 if size and b else None for b in batched]
@@ -61,34 +64,37 @@ def _for_one_call(
         return States(size, LIMIT // (size or 1), own).run(jaxpr, args, axes)
 
 
-def in_chunks(*args: Any, jaxpr: Any, size: int | None, batched: Any) -> Any:
+def in_chunks(
+    *args: Array, jaxpr: ClosedJaxpr, size: int | None, batched: Sequence[bool]
+) -> Sequence[ArrayLike]:
     """One tagged call for one state; a loop over chunks of states for a batch."""
     if size == 0 or not fits(jaxpr) or fast_path():
         return as_written(*args, jaxpr=jaxpr, size=size, batched=batched)
-    if size is None:
-        piece = partial(_for_one_call, jaxpr=jaxpr, size=None, batched=batched)
-        return one_call(piece, args, jaxpr.out_avals)
-    chunks = -(-size // _chunk(jaxpr))
-    length = -(-size // chunks)
-    piece = partial(_for_one_call, jaxpr=jaxpr, size=length, batched=batched)
-    results = [a.update(shape=(length, *a.shape)) for a in jaxpr.out_avals]
+    states = size or 1
+    chunks = -(-states // _chunk(jaxpr))
+    length = -(-states // chunks)
+    shape = () if size is None else (length,)
+    piece = partial(_for_one_call, jaxpr=jaxpr, size=size and length, batched=batched)
+    types = [jax.ShapeDtypeStruct((*shape, *a.shape), a.dtype) for a in jaxpr.out_avals]
     if chunks == 1:
-        return one_call(piece, args, results)
+        return one_call(piece, args, types)
     rows = [k for k, b in enumerate(batched) if b]
-    missing = chunks * length - size
+    missing = chunks * length - states
 
-    def split(x: Any) -> Any:
+    def split(x):
         x = jnp.concatenate([x, x[:missing]]) if missing else x
         return x.reshape(chunks, length, *x.shape[1:])
 
-    def one(chunk: Any) -> Any:
-        return one_call(piece, filled(args, rows, chunk), results)
+    def one(chunk):
+        return one_call(piece, filled(args, rows, chunk), types)
 
     out = lax.map(one, [split(args[k]) for k in rows])
     return [x.reshape(-1, *x.shape[2:])[:size] for x in out]
 
 
-def one_call(function: Callable, args: Sequence, results: Sequence) -> Any:
+def one_call(
+    function: Callable, args: Sequence[Array], results: Sequence[jax.ShapeDtypeStruct]
+) -> Sequence[ArrayLike]:
     """A call that XLA compiles into one function, whose `results` have given shapes.
 
     XLA cannot do so if an argument turns out not to be needed: one number of each is
@@ -101,7 +107,7 @@ def one_call(function: Callable, args: Sequence, results: Sequence) -> Any:
     full = [k for k, x in enumerate(args) if x.size]
     specs = [(x.shape if x.size == 0 else (0,), x.dtype) for x in args]
 
-    def inner(*given: Any) -> Any:
+    def inner(*given):
         empty = [jnp.zeros(*spec) for spec in specs]
         out = list(function(*filled(empty, full, given)))
         seen = [lax.slice(x.ravel(), (0,), (1,)).astype(last.dtype) for x in given]
@@ -111,13 +117,13 @@ def one_call(function: Callable, args: Sequence, results: Sequence) -> Any:
 
     # without the barrier XLA moves constants inside, and drops the arguments
     given = lax.optimization_barrier([args[k] for k in full])
-    tagged: Any = set_xla_metadata(jax.jit(inner)(*given), **TAG)
-    out = tagged[:-1]
+    tagged = set_xla_metadata(jax.jit(inner)(*given), **TAG)
+    out = tagged[:-1]  # type: ignore
     out[place] = out[place][: last.size].reshape(last.shape)
     return out
 
 
-def _chunk(jaxpr: Any) -> int:
+def _chunk(jaxpr: ClosedJaxpr) -> int:
     """How many states at a time: enough for SIMD, few enough to stay in cache.
 
     Measured for chains of 7 to 1000 joints: 64 is best for less than some twenty
@@ -127,7 +133,7 @@ def _chunk(jaxpr: Any) -> int:
     return 64 if numbers < 2000 else 32 if numbers < 20_000 else 16
 
 
-def fits(jaxpr: Any) -> bool:
+def fits(jaxpr: ClosedJaxpr) -> bool:
     """Whether XLA can compile all operations into one function."""
     floats = any(jnp.issubdtype(a.dtype, jnp.floating) for a in jaxpr.out_avals)
     return floats and operations(jaxpr.jaxpr) <= OPERATIONS
@@ -162,8 +168,8 @@ def warn_slow(reason: str) -> None:
 def _trial() -> str:
     """What is wrong with a small program; empty if nothing is."""
 
-    def walk(x: Any, y: Any) -> list:
-        def step(c: Any, row: Any) -> Any:
+    def walk(x, y):
+        def step(c, row):
             c = jnp.sin(c) * row + y
             return c, c - row
 
@@ -172,7 +178,7 @@ def _trial() -> str:
     x = np.linspace(-1, 1, 24, dtype=np.float32).reshape(4, 6)
     args = jax.device_put((x, x[1]), jax.local_devices(backend="cpu")[0])
     try:
-        results = args[1], args[0]  # have the same shapes
+        results = jax.eval_shape(lambda x, y: (y, x), *args)
         program = jax.jit(lambda *args: one_call(walk, args, results))
         made = program.lower(*args).compile()
         text = made.runtime_executable().serialize()  # type: ignore

@@ -5,15 +5,27 @@ of some rows of the argument. Its transpose is a map of the same kind, so that n
 a program nor its derivatives ever scatter, which a `kernel` cannot.
 """
 
+from collections.abc import Sequence
 from functools import cache, cached_property, partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax.typing import ArrayLike
+from jaxtyping import Array
 
-from jaxdyn.program._jax import is_zero, lower_on_cpu, primitive, zero_like
+from jaxdyn.program._jax import (
+    Argument,
+    ShapedArray,
+    Tangent,
+    Value,
+    Zero,
+    lower_on_cpu,
+    primitive,
+    zero_like,
+)
 
 T = TypeVar("T")  # a pytree
 
@@ -27,7 +39,7 @@ def take(tree: T, index: np.ndarray, stored: bool = False) -> T:
     index = np.asarray(index)
     sources = cache(lambda size: Sources.one_each(index.ravel(), size))
 
-    def rows(x: Any) -> Any:
+    def rows(x):
         taken = _sum_rows(x, sources(x.shape[0]), stored)
         return taken.reshape((*index.shape, *x.shape[1:]))
 
@@ -39,14 +51,14 @@ def put(tree: T, index: np.ndarray, size: int) -> T:
     index = np.asarray(index)
     sources = Sources.one_each(index.ravel(), size).transpose
 
-    def rows(x: Any) -> Any:
+    def rows(x):
         flat = x.reshape((index.size, *x.shape[index.ndim :]))
         return _sum_rows(flat, sources)
 
     return jax.tree.map(rows, tree)
 
 
-def exchange(x: Any, index: np.ndarray, rows: Any) -> Any:
+def exchange(x: Array, index: np.ndarray, rows: Array) -> Array:
     """The same array with other rows at `index`."""
     index = np.asarray(index)
     source = np.arange(len(x))
@@ -85,7 +97,7 @@ class Sources:
     def __hash__(self) -> int:
         return self._hash
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, Sources) and self._key == other._key
 
     def __repr__(self) -> str:
@@ -131,13 +143,13 @@ def _power_of_two(n: np.ndarray) -> np.ndarray:
     return np.where(n > 0, 1 << np.ceil(np.log2(np.maximum(n, 1))).astype(int), 0)
 
 
-def _sum_rows(x: Any, sources: Sources, stored: bool = False) -> Any:
+def _sum_rows(x: Value, sources: Sources, stored: bool = False) -> Value:
     if sources.is_identity and not stored:
         return x
     return sum_rows_p.bind(x, sources=sources, stored=stored)
 
 
-def _rows(x: Any, index: np.ndarray) -> Any:
+def _rows(x: Array, index: np.ndarray) -> Array:
     """Rows at `index`, zero beyond the end."""
     n = x.shape[0]
     if np.array_equal(index, np.arange(n)):
@@ -150,7 +162,7 @@ def _rows(x: Any, index: np.ndarray) -> Any:
     return x.at[index].get(mode="promise_in_bounds")
 
 
-def _copy(x: Any, *, sources: Sources, stored: bool) -> Any:
+def _copy(x: Array, *, sources: Sources, stored: bool) -> Array:
     if not stored or not sources.counts.size:
         return sum_rows(x, sources=sources, stored=stored)
     index = np.full(len(sources.counts), sources.size)
@@ -160,7 +172,7 @@ def _copy(x: Any, *, sources: Sources, stored: bool) -> Any:
     return lax.map(pick, jnp.asarray(index))
 
 
-def sum_rows(x: Any, *, sources: Sources, stored: bool) -> Any:
+def sum_rows(x: ArrayLike, *, sources: Sources, stored: bool) -> Array:
     """The map in primitives of JAX."""
     x = jnp.asarray(x)
     tables, order = sources.tables
@@ -175,17 +187,21 @@ def sum_rows(x: Any, *, sources: Sources, stored: bool) -> Any:
     return _rows(jnp.concatenate(sums) if len(sums) > 1 else sums[0], order)
 
 
-def _transpose(ct: Any, x: Any, *, sources: Sources, stored: bool) -> Any:
-    if is_zero(ct):
+def _transpose(
+    ct: Tangent, x: Argument, *, sources: Sources, stored: bool
+) -> tuple[Tangent]:
+    if isinstance(ct, Zero):
         return (zero_like(x),)
     return (_sum_rows(ct, sources.transpose),)
 
 
-def _batch(args: Any, dims: Any, *, sources: Sources, stored: bool) -> Any:
+def _batch(
+    args: Sequence[Value], dims: Sequence[int], *, sources: Sources, stored: bool
+) -> tuple[Value, int]:
     return _sum_rows(jnp.moveaxis(args[0], dims[0], 1), sources, stored), 1
 
 
-def _type(x: Any, *, sources: Sources, stored: bool) -> Any:
+def _type(x: ShapedArray, *, sources: Sources, stored: bool) -> ShapedArray:
     return x.update(shape=(len(sources.counts), *x.shape[1:]))
 
 

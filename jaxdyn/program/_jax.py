@@ -4,22 +4,28 @@ What a release of JAX may rename or change is here and nowhere else.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import TypeAlias
 
 import jax
 import numpy as np
 from jax import lax
-from jax.core import ShapedArray, Tracer, eval_context
+from jax.core import ShapedArray as ShapedArray
+from jax.core import Tracer, eval_context
 from jax.experimental.xla_metadata import set_xla_metadata as set_xla_metadata
 from jax.extend.core import ClosedJaxpr as ClosedJaxpr  # type: ignore
 from jax.extend.core import Jaxpr as Jaxpr  # type: ignore
+from jax.extend.core import JaxprEqn as JaxprEqn
 from jax.extend.core import Literal as Literal
 from jax.extend.core import Primitive
 from jax.extend.core import jaxpr_as_fun as jaxpr_as_fun
 from jax.extend.mlir import ir
 from jax.interpreters import ad, batching, mlir
 from jax.interpreters import partial_eval as pe
+from jax.interpreters.ad import UndefinedPrimal as UndefinedPrimal
+from jax.interpreters.ad import Zero as Zero
 from jax.sharding import PartitionSpec
+from jax.typing import ArrayLike
+from jaxtyping import Array, PyTree
 
 try:
     from jax.extend.core import get_opaque_trace_state  # type: ignore
@@ -27,7 +33,12 @@ except ImportError:  # before JAX 0.10
     from jax.core import get_opaque_trace_state  # type: ignore
 
 # into the program of the caller as it is traced; True may mean later, from JAX 0.11 on
-INLINE: Any = jax.Inline.JAX_EARLY if hasattr(jax, "Inline") else True  # type: ignore
+INLINE: bool = jax.Inline.JAX_EARLY if hasattr(jax, "Inline") else True  # type: ignore
+
+Value: TypeAlias = Array | np.ndarray  # the latter for constants of a program
+Tangent: TypeAlias = Value | Zero  # or a cotangent
+Argument: TypeAlias = ArrayLike | UndefinedPrimal  # the latter where a map is linear
+Axes: TypeAlias = Sequence[int | None]  # of batches, None for values without one
 
 with eval_context():
     _EAGER = get_opaque_trace_state()
@@ -45,7 +56,7 @@ def is_eager() -> bool:
     return get_opaque_trace_state() == _EAGER
 
 
-def is_staged(x: Any) -> bool:
+def is_staged(x: PyTree) -> bool:
     """Whether `x` stands for numbers that are known only when a program runs."""
     # tracers of derivatives and of batches hold numbers; their classes are private
     while isinstance(x, Tracer):
@@ -58,7 +69,7 @@ def is_staged(x: Any) -> bool:
     return False
 
 
-def batch_size(x: Any) -> int:
+def batch_size(x: PyTree) -> int:
     """How many states the `jax.vmap`s around the call give the argument."""
     size = 1
     while hasattr(x, "batch_dim"):
@@ -140,34 +151,24 @@ def primitive(
     return p
 
 
-def is_zero(x: Any) -> bool:
-    """Whether a tangent or cotangent is known to be zero."""
-    return isinstance(x, ad.Zero)
-
-
-def zero_tangent(x: Any) -> Any:
+def zero_tangent(x: Value) -> Zero:
     """The tangent of a result that does not move."""
-    return ad.Zero(jax.typeof(x).to_tangent_aval())
+    return Zero(jax.typeof(x).to_tangent_aval())
 
 
-def zero_like(undefined: Any) -> Any:
+def zero_like(x: Argument) -> Zero:
     """The zero cotangent of an argument of a transposed map."""
-    return ad.Zero(undefined.aval)
+    return Zero(type_of(x))
 
 
-def full(x: Any) -> Any:
+def full(x: Tangent) -> Value:
     """A tangent or cotangent as an array, also where it is known to be zero."""
     return ad.instantiate_zeros(x)
 
 
-def is_linear(x: Any) -> bool:
-    """Whether an argument of a transposed map is one by which it is linear."""
-    return ad.is_undefined_primal(x)
-
-
-def type_of(x: Any) -> Any:
+def type_of(x: Argument) -> ShapedArray:
     """The type of an argument of a transposed map."""
-    return x.aval if is_linear(x) else jax.typeof(x)
+    return x.aval if isinstance(x, UndefinedPrimal) else jax.typeof(x)
 
 
 def operation_for(size: int | None) -> Callable:
@@ -176,9 +177,9 @@ def operation_for(size: int | None) -> Callable:
     It returns the results and their axes: those along which an array has a row for each
     state, None where it is the same for all.
     """
-    seen: list[Any] = []
+    seen = []
 
-    def rule(axis_data: Any, args: Any, axes: Any) -> Any:
+    def rule(axis_data, args, axes):
         seen.append(axis_data)  # what JAX tells its rules about the states
         return args[0], axes[0]
 
@@ -188,16 +189,14 @@ def operation_for(size: int | None) -> Callable:
         jax.vmap(probe.bind)(np.zeros(size))
     del batching.fancy_primitive_batchers[probe]
 
-    def operation(
-        p: Primitive, args: list, axes: list, params: dict
-    ) -> tuple[list, list]:
+    def operation(p, args, axes, params):
         if all(axis is None for axis in axes):
             out = p.bind(*args, **params)
-            found: Any = [None] * len(out) if p.multiple_results else None
+            found = [None] * len(out) if p.multiple_results else None
         else:
             batched = batching.fancy_primitive_batchers[p]
             out, found = batched(seen[0], args, axes, **params)
-        return (list(out), list(found)) if p.multiple_results else ([out], [found])
+        return (out, found) if p.multiple_results else ([out], [found])
 
     return operation
 
@@ -223,8 +222,8 @@ def lower_kernel(
     lower_plain = _without_axes(mlir.lower_fun(plain, multiple_results=True))
     lower_tuned = _without_axes(mlir.lower_fun(tuned, multiple_results=True))
 
-    def lower(ctx: Any, *args: Any, jaxpr: Any, size: Any, batched: Any) -> Any:
-        def as_written() -> Any:
+    def lower(ctx, *args, jaxpr, size, batched):
+        def as_written():
             return lower_plain(ctx, *args, jaxpr=jaxpr, size=size, batched=batched)
 
         try:
@@ -248,7 +247,7 @@ def lower_kernel(
     mlir.register_lowering(p, lower, cacheable=False)  # type: ignore
 
 
-def _is_alone(ctx: Any) -> bool:
+def _is_alone(ctx: mlir.LoweringRuleContext) -> bool:
     """Whether the program is for one CPU and this jaxlib."""
     module = ctx.module_context
     devices = getattr(module.axis_context, "num_devices", None) or 1
@@ -256,7 +255,7 @@ def _is_alone(ctx: Any) -> bool:
     return devices == 1 and tuple(module.platforms) == ("cpu",) and not is_exported
 
 
-def _constant(x: Any) -> np.ndarray | None:
+def _constant(x: ir.Value) -> np.ndarray | None:  # type: ignore
     """The array, if the program holds its numbers."""
     operation = getattr(x.owner, "operation", None)  # a block has none
     if operation is None or operation.name != "stablehlo.constant":
@@ -270,7 +269,7 @@ def _constant(x: Any) -> np.ndarray | None:
 # --- `jax.shard_map`
 
 
-def alike(args: Sequence) -> list:
+def alike(args: Sequence[Array]) -> list[Array]:
     """The arguments, all marked to differ along the axes along which any does."""
     own = [_axes(jax.typeof(x)) for x in args]
     every = frozenset().union(*own)
@@ -279,20 +278,22 @@ def alike(args: Sequence) -> list:
     return [lax.pcast(x, axes, to="varying") if axes else x for x, axes in pairs]
 
 
-def differing_as(types: Sequence, args: Sequence) -> Sequence:
+def differing_as(
+    types: Sequence[ShapedArray], args: Sequence[ShapedArray]
+) -> Sequence[ShapedArray]:
     """Types of results that differ along the same axes as arguments of given types."""
     if not args or not _axes(args[0]):
         return types
     axes, sharding = getattr(args[0], _AXES), args[0].sharding
 
-    def moved(a: Any) -> Any:
+    def moved(a):
         spec = PartitionSpec(*[None] * a.ndim)
         return a.update(sharding=sharding.update(spec=spec), **{_AXES: axes})
 
     return [moved(a) for a in types]
 
 
-def _axes(a: Any) -> frozenset:
+def _axes(a: ShapedArray) -> frozenset:
     found = getattr(a, _AXES)
     return found if isinstance(found, frozenset) else frozenset(found.varying)
 
@@ -301,7 +302,7 @@ def _without_axes(lowering: Callable) -> Callable:
     """A lowering that traces a function of arrays that differ along no axes."""
     none = {_AXES: getattr(_NONE, _AXES)}
 
-    def lower(ctx: Any, *args: Any, **params: Any) -> Any:
+    def lower(ctx, *args, **params):
         own = dict(
             avals_in=[a.update(**none) for a in ctx.avals_in],
             avals_out=[a.update(**none) for a in ctx.avals_out],

@@ -15,11 +15,12 @@ again.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax.core import Tracer
+from jax.typing import ArrayLike
+from jaxtyping import Array, PyTree
 
 from jaxdyn.program._cpu import (
     as_written,
@@ -33,11 +34,16 @@ from jaxdyn.program._cpu import (
 )
 from jaxdyn.program._gather import sum_rows
 from jaxdyn.program._jax import (
+    Argument,
+    Axes,
     ClosedJaxpr,
+    ShapedArray,
+    Tangent,
+    UndefinedPrimal,
+    Value,
+    Zero,
     alike,
     differing_as,
-    is_linear,
-    is_zero,
     jaxpr_as_fun,
     lower_kernel,
     needed,
@@ -55,12 +61,12 @@ def kernel(function: Callable, flat: bool = True) -> Callable:
     alone.
     """
 
-    def call(*args: Any) -> Any:
+    def call(*args):
         if in_kernel():
             return function(*args)
         leaves, tree = jax.tree.flatten(args)
 
-        def of_leaves(*leaves: Any) -> Any:
+        def of_leaves(*leaves):
             return function(*jax.tree.unflatten(tree, leaves))
 
         one = [False] * len(leaves)
@@ -70,8 +76,8 @@ def kernel(function: Callable, flat: bool = True) -> Callable:
 
 
 def traced(
-    function: Callable, args: Sequence, batched: Sequence[bool], flat: bool
-) -> tuple[ClosedJaxpr, Any]:
+    function: Callable, args: Sequence[ArrayLike], batched: Sequence[bool], flat: bool
+) -> tuple[ClosedJaxpr, PyTree[jax.ShapeDtypeStruct]]:
     """The program of one state, and the structure of its results.
 
     `batched` says which arguments have one row for each state. If `flat`, there are no
@@ -93,49 +99,58 @@ def traced(
 
 
 def bind(
-    program: tuple[ClosedJaxpr, Any],
-    args: Sequence,
+    program: tuple[ClosedJaxpr, PyTree[jax.ShapeDtypeStruct]],
+    args: Sequence[ArrayLike],
     size: int | None,
     batched: Sequence[bool],
-) -> Any:
+) -> PyTree[Array]:
     """The results of a program for all states; arguments it needs not are left out.
 
     `size` is the number of states, None for one without a batch.
     """
-    closed, shape = program
+    closed, types = program
     if any(isinstance(c, Tracer) for c in closed.consts):
         raise TypeError("a kernel must get all traced values as arguments.")
     pruned, kept = needed(closed)
-    args = alike([jnp.asarray(x) for x in args])
+    arrays = alike([jnp.asarray(x) for x in args])
     flags = tuple(batched[k] for k in kept)
     out = kernel_p.bind(
-        *(args[k] for k in kept),
+        *(arrays[k] for k in kept),
         jaxpr=pruned,
         size=size if any(flags) else None,
         batched=flags,
     )
     if size is not None and not any(flags):  # the same for all states
         out = [jnp.broadcast_to(x, (size, *x.shape)) for x in out]
-    return jax.tree.unflatten(jax.tree.structure(shape), out)
+    return jax.tree.unflatten(jax.tree.structure(types), out)
 
 
 def _is_flat(program: ClosedJaxpr) -> bool:
     return fits(program) and "jaxdyn_kernel" not in operations(program.jaxpr)
 
 
-def _types(*args: Any, jaxpr: Any, size: int | None, batched: Any) -> Any:
+def _types(
+    *args: ShapedArray, jaxpr: ClosedJaxpr, size: int | None, batched: Sequence[bool]
+) -> Sequence[ShapedArray]:
     rows = () if size is None else (size,)
     results = [a.update(shape=(*rows, *a.shape)) for a in jaxpr.out_avals]
     return differing_as(results, args)
 
 
-def _batch(args: Any, dims: Any, *, jaxpr: Any, size: int | None, batched: Any) -> Any:
+def _batch(
+    args: Sequence[Value],
+    dims: Axes,
+    *,
+    jaxpr: ClosedJaxpr,
+    size: int | None,
+    batched: Sequence[bool],
+) -> tuple[list[Value], list[int]]:
     """A batch of batches is one batch of all their states."""
     _check_mesh(args)
     pairs = list(zip(args, dims, strict=True))
     outer = next(x.shape[d] for x, d in pairs if d is not None)
 
-    def merged(x: Any, d: int | None, b: bool) -> Any:
+    def merged(x, d, b):
         x = x if d is None else jnp.moveaxis(x, d, 0)
         if size is None or not (b or d is not None):
             return x
@@ -154,7 +169,7 @@ def _batch(args: Any, dims: Any, *, jaxpr: Any, size: int | None, batched: Any) 
     return out, [0] * len(out)
 
 
-def _check_mesh(args: Any) -> None:
+def _check_mesh(args: Sequence[Value]) -> None:
     """Raise a `ValueError` for arrays whose types say how they are split.
 
     How results are split would have to follow from that for every operation.
@@ -171,20 +186,27 @@ def _check_mesh(args: Any) -> None:
             )
 
 
-def _jvp(primals: Any, tangents: Any, *, jaxpr: Any, size: Any, batched: Any) -> Any:
+def _jvp(
+    primals: Sequence[Value],
+    tangents: Sequence[Tangent],
+    *,
+    jaxpr: ClosedJaxpr,
+    size: int | None,
+    batched: Sequence[bool],
+) -> tuple[list[Value], list[Tangent]]:
     """The values, and a second kernel for the tangents.
 
     That kernel computes anew what it needs of the values: in cache this costs less than
     to store it and read it back, and a long simulation stores nothing but its states.
     """
-    moving = [k for k, t in enumerate(tangents) if not is_zero(t)]
+    moving = [k for k, t in enumerate(tangents) if not isinstance(t, Zero)]
     smooth = [jnp.issubdtype(a.dtype, jnp.inexact) for a in jaxpr.out_avals]
     function, count = jaxpr_as_fun(jaxpr), len(primals)
 
-    def slope(*args: Any) -> Any:
+    def slope(*args):
         primals, moved = args[:count], args[count:]
 
-        def of_moving(*some: Any) -> Any:
+        def of_moving(*some):
             out = function(*filled(primals, moving, some))
             return [x for x, s in zip(out, smooth, strict=True) if s]
 
@@ -199,19 +221,25 @@ def _jvp(primals: Any, tangents: Any, *, jaxpr: Any, size: Any, batched: Any) ->
     return out, [next(slopes) if s else z for z, s in zip(none, smooth, strict=True)]
 
 
-def _transpose(cts: Any, *args: Any, jaxpr: Any, size: Any, batched: Any) -> Any:
+def _transpose(
+    cts: Sequence[Tangent],
+    *args: Argument,
+    jaxpr: ClosedJaxpr,
+    size: int | None,
+    batched: Sequence[bool],
+) -> list[Value | None]:
     """The transpose of the map of the undefined arguments, as a kernel."""
     function = jaxpr_as_fun(jaxpr)
-    linear = [k for k, x in enumerate(args) if is_linear(x)]
+    linear = [k for k, x in enumerate(args) if isinstance(x, UndefinedPrimal)]
     known = [k for k in range(len(args)) if k not in linear]
-    given = [k for k, ct in enumerate(cts) if not is_zero(ct)]
+    given = [k for k, ct in enumerate(cts) if not isinstance(ct, Zero)]
     specs = [jaxpr.in_avals[k] for k in linear]
     specs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in specs]
 
-    def transposed(*values: Any) -> Any:
+    def transposed(*values):
         coefficients, cotangents = values[: len(known)], values[len(known) :]
 
-        def of_linear(*x: Any) -> Any:
+        def of_linear(*x):
             some = filled([None] * len(args), known, coefficients)
             return function(*filled(some, linear, x))
 
@@ -219,7 +247,8 @@ def _transpose(cts: Any, *args: Any, jaxpr: Any, size: Any, batched: Any) -> Any
         pull = jax.linear_transpose(of_linear, *specs)
         return pull(filled(zeros, given, cotangents))
 
-    values = [args[k] for k in known] + [cts[k] for k in given]
+    values = [x for x in args if not isinstance(x, UndefinedPrimal)]
+    values += [ct for ct in cts if not isinstance(ct, Zero)]
     flags = [batched[k] for k in known] + [size is not None] * len(given)
     program = traced(transposed, values, flags, _is_flat(jaxpr))
     pulled = bind(program, values, size, flags)

@@ -6,17 +6,33 @@ traced only when they are needed.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 import jax
 import jax.numpy as jnp
+from jax.typing import ArrayLike
+from jaxtyping import Array, PyTree
 
-from jaxdyn.program._jax import full, is_linear, is_zero, primitive, type_of
+from jaxdyn.program._jax import (
+    Argument,
+    Axes,
+    ShapedArray,
+    Tangent,
+    UndefinedPrimal,
+    Value,
+    Zero,
+    full,
+    primitive,
+    type_of,
+)
 
 
 def linear_map(
-    function: Callable, transpose: Callable, fixed: Any, x: list, like: Any
-) -> Any:
+    function: Callable,
+    transpose: Callable,
+    fixed: PyTree,
+    x: Sequence[Value],
+    like: Value,
+) -> Array:
     """function(fixed, x), which is linear in the arrays x and returns an array `like`.
 
     transpose(fixed, y) are the arrays of the transposed map. Derivatives by `fixed` are
@@ -32,48 +48,65 @@ def linear_map(
     return linear_map_p.bind(*leaves, *x, **params)[0]
 
 
-def apply(
-    *args: Any, function: Callable, transpose: Callable, count: int, results: Any
-) -> Any:
+def apply(*args: ArrayLike, function: Callable, count: int, **_: object) -> list[Value]:
     """The map in primitives of JAX."""
     return function(list(args[:count]), list(args[count:]))
 
 
-def _jvp(primals: Any, tangents: Any, **params: Any) -> Any:
-    function, count = params["function"], params["count"]
+def _jvp(
+    primals: Sequence[Value],
+    tangents: Sequence[Tangent],
+    *,
+    function: Callable,
+    count: int,
+    **others: object,
+) -> tuple[list[Value], list[Value]]:
+    params = dict(function=function, count=count, **others)
     fixed, x = list(primals[:count]), list(primals[count:])
-    moving = [k for k, t in enumerate(tangents[:count]) if not is_zero(t)]
+    moving = [k for k, t in enumerate(tangents[:count]) if not isinstance(t, Zero)]
     out = linear_map_p.bind(*primals, **params)
     slopes = linear_map_p.bind(*fixed, *map(full, tangents[count:]), **params)
     if moving:
 
-        def of_moving(*values: Any) -> Any:
+        def of_moving(*values):
             replaced = dict(zip(moving, values, strict=True))
             return function([replaced.get(k, v) for k, v in enumerate(fixed)], x)
 
         at, along = [fixed[k] for k in moving], [tangents[k] for k in moving]
-        others = jax.jvp(of_moving, at, along)[1]
-        slopes = [a + b for a, b in zip(slopes, others, strict=True)]
+        added = jax.jvp(of_moving, at, along)[1]
+        slopes = [a + b for a, b in zip(slopes, added, strict=True)]
     return out, slopes
 
 
 def _transpose(
-    cts: Any, *args: Any, function: Any, transpose: Any, count: int, results: Any
-) -> Any:
+    cts: Sequence[Tangent],
+    *args: Argument,
+    function: Callable,
+    transpose: Callable,
+    count: int,
+    results: Sequence[ShapedArray],
+) -> Sequence[Value | None]:
     fixed, x = args[:count], args[count:]
     types = tuple(map(type_of, x))
     swapped = dict(function=transpose, transpose=function, results=types)
     pulled = linear_map_p.bind(*fixed, *map(full, cts), count=count, **swapped)
-    found = [y if is_linear(v) else None for y, v in zip(pulled, x, strict=True)]
+    wanted = [isinstance(v, UndefinedPrimal) for v in x]
+    found = [y if w else None for y, w in zip(pulled, wanted, strict=True)]
     return [None] * count + found
 
 
 def _batch(
-    args: Any, dims: Any, *, function: Any, transpose: Any, count: int, results: Any
-) -> Any:
+    args: Sequence[Value],
+    dims: Axes,
+    *,
+    function: Callable,
+    transpose: Callable,
+    count: int,
+    results: Sequence[ShapedArray],
+) -> tuple[list[Value], list[int]]:
     size = next(x.shape[d] for x, d in zip(args, dims, strict=True) if d is not None)
 
-    def row_first(x: Any, d: int | None, is_fixed: bool) -> Any:
+    def row_first(x, d, is_fixed):
         if d is not None:
             return jnp.moveaxis(x, d, 0)
         return x if is_fixed else jnp.broadcast_to(x, (size, *x.shape))
@@ -93,7 +126,9 @@ def _batch(
     return out, [0] * len(out)
 
 
-def _types(*_: Any, results: Sequence, **__: Any) -> Sequence:
+def _types(
+    *_: ShapedArray, results: Sequence[ShapedArray], **__: object
+) -> Sequence[ShapedArray]:
     return results
 
 

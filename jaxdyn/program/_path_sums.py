@@ -7,13 +7,15 @@ of its size name. Both only gather and add, so that nothing cancels and nothing
 scatters. Data are pytrees with leaves [nodes].
 """
 
+from collections.abc import Callable
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jaxtyping import Array, Float, Int
 
 from jaxdyn.program._jumps import Jumps
 from jaxdyn.program._linear_map import linear_map
@@ -21,6 +23,7 @@ from jaxdyn.program._walk import from_parents
 from jaxdyn.spatial import Mat3, Vec3, inverse
 
 T = TypeVar("T")  # a pytree
+Rows: TypeAlias = Float[Array, "components nodes"]
 
 
 def path_sum(jumps: Jumps, tree: T) -> T:
@@ -39,7 +42,7 @@ def path_product(jumps: Jumps, C: Mat3) -> Mat3:
     one = jnp.eye(3, dtype=C.x.x.dtype).ravel()
     start = jnp.stack(jax.tree.leaves(C))
 
-    def multiply(before: Any, R: Any) -> Any:  # columns of both, then components
+    def multiply(before, R):  # columns of both, then components
         a, b = (x.reshape(3, 3, *x.shape[1:]) for x in (before, R))
         x, y, z = (a[None, k] * b[:, k, None] for k in range(3))
         return (x + y + z).reshape(R.shape)
@@ -49,7 +52,7 @@ def path_product(jumps: Jumps, C: Mat3) -> Mat3:
 
 
 @path_product.defjvp
-def _(jumps: Jumps, primals: Any, tangents: Any) -> Any:
+def _(jumps: Jumps, primals: tuple[Mat3], tangents: tuple[Mat3]) -> tuple[Mat3, Mat3]:
     r"""With $\Omega = dR\,R^{-1}$ in world axes it is a sum along the path.
 
     The inverse, not the transpose: derivatives by the nine numbers of a rotation stay
@@ -62,7 +65,7 @@ def _(jumps: Jumps, primals: Any, tangents: Any) -> Any:
     return R, path_sum(jumps, turned) @ R
 
 
-def _applied(function: Any, transpose: Any, tree: Any) -> Any:
+def _applied(function: Callable, transpose: Callable, tree: T) -> T:
     """A map of rows [components, nodes], applied to all leaves at once."""
     leaves, structure = jax.tree.flatten(tree)
     rows = jnp.stack(leaves)
@@ -72,11 +75,13 @@ def _applied(function: Any, transpose: Any, tree: Any) -> Any:
     return jax.tree.unflatten(structure, list(rows))
 
 
-def _along(jumps: Jumps, x: Any) -> Any:
+def _along(jumps: Jumps, x: Rows) -> Rows:
     return _rounds(jumps, jnp.add, jnp.zeros(len(x), x.dtype), x)
 
 
-def _rounds(jumps: Jumps, step: Any, nothing: Any, x: Any) -> Any:
+def _rounds(
+    jumps: Jumps, step: Callable, nothing: Float[Array, " components"], x: Rows
+) -> Rows:
     """x after all rounds: in each it becomes step(x of the 2^k-th ancestors, x).
 
     Where there is none, its place takes `nothing`.
@@ -86,14 +91,16 @@ def _rounds(jumps: Jumps, step: Any, nothing: Any, x: Any) -> Any:
     start = jnp.concatenate([nothing[:, None], x], axis=1)
     where = (jumps.ancestors + 1) % (x.shape[1] + 1)  # 0 is nowhere
 
-    def jump(state: Any, index: Any) -> Any:
+    def jump(state, index):
         new = step(_columns(state, index), state[:, 1:])
         return lax.dynamic_update_slice(state, new, (0, 1)), None
 
     return lax.scan(jump, start, where)[0][:, 1:]
 
 
-def _along_chain(jumps: Jumps, step: Any, nothing: Any, x: Any) -> Any:
+def _along_chain(
+    jumps: Jumps, step: Callable, nothing: Float[Array, " components"], x: Rows
+) -> Rows:
     """The same for a serial chain, with less work and slices instead of gathers.
 
     One node after the other in short blocks, rounds for the ends of these, and once
@@ -107,15 +114,15 @@ def _along_chain(jumps: Jumps, step: Any, nothing: Any, x: Any) -> Any:
     filled = jnp.concatenate([x, fill], axis=1)
     blocks = filled.reshape(rows, count, length).transpose(2, 0, 1)
 
-    def walk(before: Any, x: Any) -> Any:
+    def walk(before, x):
         return step(before, x), None
 
-    def jump(state: Any, start: Any) -> Any:
+    def jump(state, start):
         before = lax.dynamic_slice_in_dim(state, start, count, axis=1)
         new = step(before, state[:, count:])
         return lax.dynamic_update_slice(state, new, (0, count)), None
 
-    def write(state: Any, now: Any) -> Any:
+    def write(state, now):
         (before, found), (k, x) = state, now
         own = step(before, x)
         return (own, lax.dynamic_update_slice(found, own[..., None], (0, 0, k))), None
@@ -130,12 +137,12 @@ def _along_chain(jumps: Jumps, step: Any, nothing: Any, x: Any) -> Any:
     return found.reshape(rows, -1)[:, :n]
 
 
-def _below(jumps: Jumps, x: Any) -> Any:
+def _below(jumps: Jumps, x: Rows) -> Rows:
     if jumps.is_chain:  # which is a chain from its tip as well
         return _along(jumps, x[:, ::-1])[:, ::-1]
     n = len(jumps.order)
 
-    def jump(state: Any, now: Any) -> Any:
+    def jump(state, now):
         total, block = state  # blocks of the next 2^k nodes; beyond the end are zeros
         index, length = now
         total = total + _columns(block, index)
@@ -149,7 +156,7 @@ def _below(jumps: Jumps, x: Any) -> Any:
     return _columns(total, np.argsort(jumps.order))
 
 
-def _columns(x: Any, index: Any) -> Any:
+def _columns(x: Array, index: Int[np.ndarray | Array, " columns"]) -> Array:
     is_known = isinstance(index, np.ndarray)
     if is_known and np.array_equal(index, np.arange(x.shape[1])):
         return x

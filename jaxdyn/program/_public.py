@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable
 from functools import wraps
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import jax
 
@@ -11,7 +11,7 @@ from jaxdyn.program._cpu import in_kernel
 from jaxdyn.program._jax import INLINE, is_eager, is_staged
 from jaxdyn.program._kernel import bind, traced
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable)
 
 
 def compiled(
@@ -29,12 +29,12 @@ def compiled(
     def decorate(function: F) -> F:
         names = tuple(inspect.signature(function).parameters)
 
-        def program(*values: Any) -> Any:
+        def program(*values):
             given = dict(zip(names, values, strict=True))
             chosen = {name: given.pop(name) for name in static}
             leaves, tree = jax.tree.flatten(given)
 
-            def of_leaves(*leaves: Any) -> Any:
+            def of_leaves(*leaves):
                 return function(**jax.tree.unflatten(tree, leaves), **chosen)
 
             one = [False] * len(leaves)
@@ -59,7 +59,7 @@ def alone(*static: str) -> Callable[[F], F]:
         first = sum(p.kind is p.POSITIONAL_OR_KEYWORD for p in parameters)
         names = [p.name for p in parameters][first:]
 
-        def program(*values: Any) -> Any:
+        def program(*values):
             options = zip(names, values[first:], strict=True)
             return function(*values[:first], **dict(options))
 
@@ -85,7 +85,7 @@ def _shell(
     names = tuple(signature.parameters)
 
     @wraps(function)
-    def call(*args: Any, **options: Any) -> Any:
+    def call(*args, **options):
         if in_kernel() and settle is None:
             return function(*args, **options)
         values = in_order(args, options)
@@ -109,7 +109,7 @@ def _in_order(signature: inspect.Signature) -> Callable:
     parameters = tuple(signature.parameters.values())
     rests: dict[tuple, tuple] = {}
 
-    def in_order(args: tuple, options: dict[str, Any]) -> tuple:
+    def in_order(args, options):
         form = len(args), *options
         if form not in rests:
             signature.bind(*args, **options)  # raises for wrong arguments

@@ -12,14 +12,23 @@ halves of its argument until it is small.
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial, reduce
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array
+from jax.typing import ArrayLike
+from jaxtyping import Array, PyTree
 
-from jaxdyn.program._jax import ClosedJaxpr, Jaxpr, Literal, loop_counts, operation_for
+from jaxdyn.program._jax import (
+    Axes,
+    ClosedJaxpr,
+    Jaxpr,
+    JaxprEqn,
+    Literal,
+    ShapedArray,
+    loop_counts,
+    operation_for,
+)
 
 LIMIT = 2048  # XLA's own is 4096
 PAIRS: dict[str, Callable] = {
@@ -31,7 +40,6 @@ PAIRS: dict[str, Callable] = {
     "reduce_or": lax.bitwise_or,
 }
 CALLS = {"jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call"}
-Axes = list[int | None]  # along which values have a row for each state, None for one
 
 
 @dataclass(frozen=True)
@@ -57,11 +65,9 @@ class States:
     ) -> tuple[list, Axes]:
         """The results of a program and their axes."""
         jaxpr = program.jaxpr
-        known: dict[Any, tuple[Any, int | None]] = {
-            x: (value, None)
-            for x, value in zip(jaxpr.constvars, program.consts, strict=True)
-        }
-        known |= zip(jaxpr.invars, zip(args, axes, strict=True), strict=True)
+        none = [None] * len(program.consts)
+        values = zip([*program.consts, *args], [*none, *axes], strict=True)
+        known = dict(zip([*jaxpr.constvars, *jaxpr.invars], values, strict=True))
 
         def split(atoms: Sequence) -> tuple[list, Axes]:
             pairs = [
@@ -74,9 +80,9 @@ class States:
             known |= zip(eqn.outvars, zip(*out, strict=True), strict=True)
         return split(jaxpr.outvars)
 
-    def _apply(self, eqn: Any, args: list, axes: Axes) -> tuple[list, Axes]:
+    def _apply(self, eqn: JaxprEqn, args: list, axes: Axes) -> tuple[list, Axes]:
         name, params = eqn.primitive.name, eqn.params
-        specs = [_spec(x.aval) for x in eqn.invars]
+        specs = [_spec(x.aval) for x in eqn.invars]  # type: ignore
         if name in self.written_out:
             function = partial(self.written_out[name], **params)
             return self._run(jax.make_jaxpr(function)(*specs), args, axes)
@@ -124,7 +130,9 @@ class States:
         found = [k if v else None for k, v in zip(along, out_varies, strict=True)]
         return [*end, *kept], found
 
-    def _along(self, x: Any, axis: int | None, to: int = 0, varies: bool = True) -> Any:
+    def _along(
+        self, x: ArrayLike, axis: int | None, to: int = 0, varies: bool = True
+    ) -> ArrayLike:
         """A value with its states along another axis; the same for all if it has none.
 
         Values that do not vary stay as they are.
@@ -138,11 +146,11 @@ class States:
             return lax.broadcast_in_dim(x, shape, kept)
         return jnp.moveaxis(x, axis, to)
 
-    def _rewritten(self, program: Any) -> Any:
+    def _rewritten(self, program: PyTree) -> PyTree:
         """A program of the same kind for one state, or what is none as it is."""
         if not _is_program(program) or self._is_plain(_closed(program).jaxpr):
             return program
-        inner: Any = _closed(program)
+        inner = _closed(program)
         alone = States(None, self.limit, self.written_out)
         made = jax.make_jaxpr(lambda *args: alone.run(inner, args, [None] * len(args)))(
             *map(_spec, inner.in_avals)
@@ -179,7 +187,7 @@ def _halved(pair: Callable, x: Array, axes: Sequence[int], limit: int) -> Array:
 
 def _varies(jaxpr: Jaxpr, arguments: Sequence[bool]) -> list[bool]:
     """Which results differ from state to state if some arguments do."""
-    known: dict[Any, bool] = dict(zip(jaxpr.invars, arguments, strict=True))
+    known = dict(zip(jaxpr.invars, arguments, strict=True))
 
     def among(atoms: Sequence) -> list[bool]:
         return [not isinstance(x, Literal) and known.get(x, False) for x in atoms]
@@ -217,13 +225,13 @@ def programs(params: dict) -> Iterator[Jaxpr]:
             yield _closed(x).jaxpr
 
 
-def _spec(a: Any) -> jax.ShapeDtypeStruct:
+def _spec(a: ShapedArray) -> jax.ShapeDtypeStruct:
     return jax.ShapeDtypeStruct(a.shape, a.dtype, weak_type=a.weak_type)
 
 
-def _is_program(x: Any) -> bool:
+def _is_program(x: object) -> bool:
     return isinstance(x, Jaxpr | ClosedJaxpr)
 
 
-def _closed(program: Any) -> ClosedJaxpr:
+def _closed(program: Jaxpr | ClosedJaxpr) -> ClosedJaxpr:
     return program if isinstance(program, ClosedJaxpr) else ClosedJaxpr(program, [])

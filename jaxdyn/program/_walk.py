@@ -6,7 +6,7 @@ sees one link at a time.
 """
 
 from collections.abc import Callable
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
 import jax
 import jax.numpy as jnp
@@ -44,7 +44,7 @@ def outward(
             start = take(_flat(passed), level.attached)
         has_branches = level is not lanes.levels[-1]
 
-        def row(parent: Any, link: Any, has_branches: bool = has_branches) -> Any:
+        def row(parent, link, has_branches=has_branches):
             own, kept = jax.vmap(step)(parent, link)
             return own, (own if has_branches else None, kept)
 
@@ -67,14 +67,13 @@ def inward(
     laned form.
     """
 
-    def row(children: Any, x: Any) -> Any:
+    def row(children, x):
         link, branches = x
         if branches is not None:
             children = jax.tree.map(jnp.add, children, branches)
         return jax.vmap(step)(children, link)
 
-    results, below = [], None
-    handed: Any = None
+    results, below, handed = [], None, tip
     for level, xs in zip(reversed(lanes.levels), reversed(links), strict=True):
         branches = None if below is None else _attach(handed, below, level)
         handed, kept = lax.scan(row, _repeat(tip, level), (xs, branches), reverse=True)
@@ -85,8 +84,7 @@ def inward(
 
 def lane_sums(lanes: Lanes, laned: Laned[T]) -> T:
     """For each lane of the first level the sum over all links that it carries."""
-    below = None
-    total: Any = None
+    below, total = None, laned[-1]
     for level, xs in zip(reversed(lanes.levels), reversed(laned), strict=True):
         own = jax.tree.map(lambda x: x.sum(axis=0), xs)
         if below is not None:
@@ -105,7 +103,7 @@ def spread(lanes: Lanes, tree: T) -> Laned[T]:
 def collect(lanes: Lanes, laned: Laned[T], steps: np.ndarray | None = None) -> T:
     """Laned data as arrays with leading axis [steps], for some steps or for all."""
 
-    def join(first: Any, *others: Any) -> Any:
+    def join(first, *others):
         return jnp.concatenate([first, *others]) if others else first
 
     place = lanes.place if steps is None else lanes.place[steps]
@@ -115,29 +113,28 @@ def collect(lanes: Lanes, laned: Laned[T], steps: np.ndarray | None = None) -> T
 def from_parents(parents: np.ndarray, tree: T, root: T) -> T:
     """For each node the value of its parent, or `root` for those on the world."""
 
-    def with_root(x: Any, r: Any) -> Any:
+    def with_root(x, r):
         return jnp.concatenate([jnp.broadcast_to(r, (1, *x.shape[1:])), x])
 
     return take(jax.tree.map(with_root, tree, root), parents + 1)
 
 
-def _repeat(tree: Any, level: Level) -> Any:
+def _repeat(tree: T, level: Level) -> T:
     """The same value for every lane of a level."""
     lanes = level.index.shape[1]
     return jax.tree.map(lambda x: jnp.broadcast_to(x, (lanes, *jnp.shape(x))), tree)
 
 
-def _attach(handed: Any, below: Level, level: Level) -> Any:
+def _attach(handed: T, below: Level, level: Level) -> T:
     """What the lanes below hand to their places in a level, summed; zero elsewhere."""
-
     places = put(handed, np.asarray(below.attached), level.index.size)
     return jax.tree.map(lambda x: x.reshape((*level.index.shape, *x.shape[1:])), places)
 
 
-def _flat(laned: Any) -> Any:
+def _flat(laned: T) -> T:
     """Leaves [length, lanes, ...] as [length * lanes, ...]."""
 
-    def join(x: Any) -> Any:  # without a copy under `vmap` if there is one lane
+    def join(x):  # without a copy under `vmap` if there is one lane
         if x.shape[1] == 1:
             return x[:, 0]
         return x.reshape((x.shape[0] * x.shape[1], *x.shape[2:]))

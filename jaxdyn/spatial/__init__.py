@@ -1,5 +1,6 @@
 """Three-dimensional algebra in components: vectors, twists, wrenches, inertia."""
 
+from jaxdyn.spatial._components import pytree as pytree
 from jaxdyn.spatial._inertia import ArticulatedInertia as ArticulatedInertia
 from jaxdyn.spatial._inertia import RigidInertia as RigidInertia
 from jaxdyn.spatial._rotations import Quaternion as Quaternion

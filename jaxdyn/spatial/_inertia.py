@@ -1,12 +1,10 @@
 """Rigid and articulated inertia about the origin of a body: shift, rotate, apply."""
 
-from dataclasses import dataclass
-from typing import Any
-
-import jax
 import jax.numpy as jnp
+from jax.typing import DTypeLike
 from jaxtyping import Array, Float
 
+from jaxdyn.spatial._components import Components, pytree
 from jaxdyn.spatial._twist import Twist, Wrench
 from jaxdyn.spatial._vec3 import (
     Mat3,
@@ -24,9 +22,8 @@ from jaxdyn.spatial._vec3 import (
 )
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class RigidInertia:
+@pytree
+class RigidInertia(Components):
     """Mass `m`, first moment `h` = m c and inertia `I`, both about the origin."""
 
     m: Scalar
@@ -39,7 +36,7 @@ class RigidInertia:
         return RigidInertia(m, c * m, I_c + skew_square(c, m))
 
     @staticmethod
-    def zero(dtype: Any) -> "RigidInertia":
+    def zero(dtype: DTypeLike) -> "RigidInertia":
         """No mass at all, of scalars with the given dtype."""
         return RigidInertia(jnp.zeros((), dtype), Vec3.zero(dtype), Sym3.zero(dtype))
 
@@ -48,9 +45,6 @@ class RigidInertia:
         """The inertia whose ten parameters (m, h, I) are the last axis of `pi`."""
         h, I = Vec3.of(pi[..., 1:4]), Sym3(*(pi[..., k] for k in range(4, 10)))
         return RigidInertia(pi[..., 0], h, I)
-
-    def __add__(self, other: "RigidInertia") -> "RigidInertia":
-        return RigidInertia(self.m + other.m, self.h + other.h, self.I + other.I)
 
     def apply(self, t: Twist) -> Wrench:
         """Force and moment (or momenta) f = m v + w x h, n = I w + h x v."""
@@ -82,9 +76,8 @@ class RigidInertia:
         return ArticulatedInertia(Sym3.diagonal(self.m), -skew(self.h), self.I)
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class ArticulatedInertia:
+@pytree
+class ArticulatedInertia(Components):
     """The symmetric 6 x 6 map f = A v + B w, n = Bᵀ v + D w, linear part first."""
 
     A: Sym3
@@ -92,13 +85,10 @@ class ArticulatedInertia:
     D: Sym3
 
     @staticmethod
-    def zero(dtype: Any) -> "ArticulatedInertia":
+    def zero(dtype: DTypeLike) -> "ArticulatedInertia":
         """The zero map, of scalars with the given dtype."""
         o = Vec3.zero(dtype)
         return ArticulatedInertia(Sym3.zero(dtype), Mat3(o, o, o), Sym3.zero(dtype))
-
-    def __add__(self, other: "ArticulatedInertia") -> "ArticulatedInertia":
-        return ArticulatedInertia(self.A + other.A, self.B + other.B, self.D + other.D)
 
     def apply(self, t: Twist) -> Wrench:
         """Force and moment f = A v + B w, n = Bᵀ v + D w."""

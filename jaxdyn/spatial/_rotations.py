@@ -5,21 +5,19 @@ derivatives at angle zero and at the identity quaternion are exact, of second or
 """
 
 import math
-from dataclasses import dataclass
 from fractions import Fraction
 from functools import cache, reduce
-from typing import Any
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxdyn.spatial._components import pytree
 from jaxdyn.spatial._vec3 import Mat3, Scalar, Vec3, cross, dot, skew, square
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Quaternion:
     """A quaternion with vector part `x, y, z` and scalar part `w`."""
 
@@ -99,8 +97,8 @@ def cos_sin(angle: Scalar) -> tuple[Scalar, Scalar]:
     k = jnp.round(angle * (2 / np.pi))
     coarse, middle, fine = _quarter_turn(dtype)
     near = (angle - k * coarse) - k * middle
-    r: Any = near - k * fine
-    rest: Any = (near - r) - k * fine  # what r is rounded by
+    r: Array = near - k * fine
+    rest: Array = (near - r) - k * fine  # what r is rounded by
     lost = jnp.abs(r) > 1
     r, rest = jnp.where(lost, 0, r), jnp.where(lost, 0, rest)
     z = r * r
@@ -115,7 +113,9 @@ def cos_sin(angle: Scalar) -> tuple[Scalar, Scalar]:
 
 
 @cos_sin.defjvp
-def _(primals: Any, tangents: Any) -> Any:
+def _(
+    primals: tuple[Scalar], tangents: tuple[Scalar]
+) -> tuple[tuple[Scalar, Scalar], tuple[Scalar, Scalar]]:
     (angle,), (d,) = primals, tangents
     c, s = cos_sin(angle)
     return (c, s), (-s * d, c * d)
@@ -177,7 +177,7 @@ def log(a: Quaternion) -> Vec3:
     return v * jnp.where(small, series, 2 * jnp.arctan2(n, w) / n)
 
 
-def _horner(x: Scalar, coefficients: tuple[float, ...]) -> Any:
+def _horner(x: Scalar, coefficients: tuple[float, ...]) -> Array:
     """The polynomial in `x` with the given coefficients, lowest power first."""
     result = jnp.full_like(x, coefficients[-1])
     for c in coefficients[-2::-1]:
@@ -191,7 +191,7 @@ _COSINE = tuple((-1) ** k / math.factorial(2 * k + 4) for k in range(8))
 
 
 @cache
-def _quarter_turn(dtype: Any) -> tuple[np.ndarray, ...]:
+def _quarter_turn(dtype: np.dtype) -> tuple[np.ndarray, ...]:
     """Three numbers whose sum is pi/2 to three times the precision of a type.
 
     The first two leave half of the digits free for k.

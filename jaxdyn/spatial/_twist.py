@@ -4,67 +4,53 @@ Both have their linear part first and belong to an origin. They are dual: the po
 wrench at a twist is the same about every origin.
 """
 
-from dataclasses import dataclass
-from typing import Any, overload
+from typing import TypeVar, overload
 
-import jax
 import jax.numpy as jnp
+from jax.typing import DTypeLike
 from jaxtyping import Array, Float
 
+from jaxdyn.spatial._components import Components, pytree
 from jaxdyn.spatial._scalars import Scalar
 from jaxdyn.spatial._vec3 import Mat3, Vec3, cross
 from jaxdyn.spatial._vec3 import dot as vector_dot
 
+P = TypeVar("P", bound="Pair")
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Twist:
+
+class Pair(Components):
+    """Two vectors that belong to an origin, the linear part first."""
+
+    @classmethod
+    def zero(cls: type[P], dtype: DTypeLike) -> P:
+        """Both vectors zero, of scalars with the given dtype."""
+        return cls(*(Vec3.zero(dtype),) * 2)  # type: ignore
+
+    @classmethod
+    def of(cls: type[P], a: Float[Array, "... 6"]) -> P:
+        """The pair whose components are the last axis of `a`."""
+        linear, angular = ([a[..., k + i] for i in range(3)] for k in (0, 3))
+        return cls(Vec3(*linear), Vec3(*angular))  # type: ignore
+
+    def array(self) -> Float[Array, "... 6"]:
+        """The components stacked along a new last axis."""
+        return jnp.concatenate([x.array() for x in vars(self).values()], axis=-1)
+
+    def rotate(self: P, r: Mat3) -> P:
+        """The same in axes turned by `r`."""
+        return self._of([r @ x for x in vars(self).values()])
+
+
+@pytree
+class Twist(Pair):
     """Velocity `v` of an origin and angular velocity `w`, or the rates of both."""
 
     v: Vec3
     w: Vec3
 
-    __array_ufunc__ = None
-
-    def __add__(self, other: "Twist") -> "Twist":
-        if not isinstance(other, Twist):
-            return NotImplemented
-        return Twist(self.v + other.v, self.w + other.w)
-
-    def __sub__(self, other: "Twist") -> "Twist":
-        if not isinstance(other, Twist):
-            return NotImplemented
-        return Twist(self.v - other.v, self.w - other.w)
-
-    def __neg__(self) -> "Twist":
-        return Twist(-self.v, -self.w)
-
-    def __mul__(self, s: Scalar) -> "Twist":
-        return Twist(self.v * s, self.w * s)
-
-    __rmul__ = __mul__
-
-    @staticmethod
-    def zero(dtype: Any) -> "Twist":
-        """The twist at rest, of scalars with the given dtype."""
-        return Twist(*(Vec3.zero(dtype),) * 2)
-
-    @staticmethod
-    def of(a: Float[Array, "... 6"]) -> "Twist":
-        """The twist whose components are the last axis of `a`."""
-        return Twist(*_parts(a))
-
-    def array(self) -> Float[Array, "... 6"]:
-        """The components stacked along a new last axis."""
-        return jnp.concatenate([self.v.array(), self.w.array()], axis=-1)
-
     def shift(self, a: Vec3) -> "Twist":
         """The same motion at the point `a` instead of the origin: v + w x a."""
         return Twist(self.v + cross(self.w, a), self.w)
-
-    def rotate(self, r: Mat3) -> "Twist":
-        """The same motion in axes turned by `r`."""
-        return Twist(r @ self.v, r @ self.w)
 
     def cross(self, other: "Twist") -> "Twist":
         """The motion cross product: the rate of `other` if it moves with this twist."""
@@ -72,50 +58,12 @@ class Twist:
         return Twist(v, cross(self.w, other.w))
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Wrench:
+@pytree
+class Wrench(Pair):
     """Force `f` and moment `n` about an origin, or momenta."""
 
     f: Vec3
     n: Vec3
-
-    __array_ufunc__ = None
-
-    def __add__(self, other: "Wrench") -> "Wrench":
-        if not isinstance(other, Wrench):
-            return NotImplemented
-        return Wrench(self.f + other.f, self.n + other.n)
-
-    def __sub__(self, other: "Wrench") -> "Wrench":
-        if not isinstance(other, Wrench):
-            return NotImplemented
-        return Wrench(self.f - other.f, self.n - other.n)
-
-    def __neg__(self) -> "Wrench":
-        return Wrench(-self.f, -self.n)
-
-    def __mul__(self, s: Scalar) -> "Wrench":
-        return Wrench(self.f * s, self.n * s)
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, s: Scalar) -> "Wrench":
-        return Wrench(self.f / s, self.n / s)
-
-    @staticmethod
-    def zero(dtype: Any) -> "Wrench":
-        """No force and no moment, of scalars with the given dtype."""
-        return Wrench(*(Vec3.zero(dtype),) * 2)
-
-    @staticmethod
-    def of(a: Float[Array, "... 6"]) -> "Wrench":
-        """The wrench whose components are the last axis of `a`."""
-        return Wrench(*_parts(a))
-
-    def array(self) -> Float[Array, "... 6"]:
-        """The components stacked along a new last axis."""
-        return jnp.concatenate([self.f.array(), self.n.array()], axis=-1)
 
     def shift(self, a: Vec3) -> "Wrench":
         """The wrench about the origin, if this one is about the point `a`: n + a x f.
@@ -124,16 +72,12 @@ class Wrench:
         """
         return Wrench(self.f, self.n + cross(a, self.f))
 
-    def rotate(self, r: Mat3) -> "Wrench":
-        """The same wrench in axes turned by `r`."""
-        return Wrench(r @ self.f, r @ self.n)
-
 
 @overload
 def dot(a: Vec3, b: Vec3) -> Scalar: ...
 @overload
 def dot(a: Twist, b: Wrench) -> Scalar: ...
-def dot(a: Any, b: Any) -> Scalar:
+def dot(a: Components, b: Components) -> Scalar:
     """The scalar product of two vectors, or the power v . f + w . n of a wrench."""
     if isinstance(a, Twist) and isinstance(b, Wrench):
         return vector_dot(a.v, b.f) + vector_dot(a.w, b.n)
@@ -141,7 +85,3 @@ def dot(a: Any, b: Any) -> Scalar:
         return vector_dot(a, b)
     kinds = f"{type(a).__name__} and {type(b).__name__}"
     raise TypeError(f"dot of {kinds}, expected two Vec3, or a Twist and a Wrench.")
-
-
-def _parts(a: Float[Array, "... 6"]) -> tuple[Vec3, Vec3]:
-    return Vec3(*(a[..., k] for k in range(3))), Vec3(*(a[..., k] for k in range(3, 6)))

@@ -5,48 +5,28 @@ component by component, so one multiplication in a formula is one multiplication
 the traced program, and under `jax.vmap` every component is one contiguous array.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from typing import TypeVar
 
-import jax
 import jax.numpy as jnp
+from jax.typing import DTypeLike
 from jaxtyping import Array, Float
 
-from jaxdyn.spatial._scalars import Scalar, add, div, minor, mul, neg, sub
+from jaxdyn.spatial._components import Components, pytree
+from jaxdyn.spatial._scalars import Scalar, add, minor, mul, neg, sub
+
+M = TypeVar("M", "Vec3", "Mat3")
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Vec3:
+@pytree
+class Vec3(Components):
     """A vector with components `x, y, z`."""
 
     x: Scalar
     y: Scalar
     z: Scalar
 
-    __array_ufunc__ = None  # a NumPy array on the left leaves the product to `__rmul__`
-
-    def __add__(self, other: "Vec3") -> "Vec3":
-        x, y = self, other
-        return Vec3(add(x.x, y.x), add(x.y, y.y), add(x.z, y.z))
-
-    def __sub__(self, other: "Vec3") -> "Vec3":
-        x, y = self, other
-        return Vec3(sub(x.x, y.x), sub(x.y, y.y), sub(x.z, y.z))
-
-    def __neg__(self) -> "Vec3":
-        return Vec3(neg(self.x), neg(self.y), neg(self.z))
-
-    def __mul__(self, s: Scalar) -> "Vec3":
-        return Vec3(mul(self.x, s), mul(self.y, s), mul(self.z, s))
-
-    __rmul__ = __mul__
-
-    def __truediv__(self, s: Scalar) -> "Vec3":
-        return Vec3(div(self.x, s), div(self.y, s), div(self.z, s))
-
     @staticmethod
-    def zero(dtype: Any) -> "Vec3":
+    def zero(dtype: DTypeLike) -> "Vec3":
         """The zero vector, of scalars with the given dtype."""
         o = jnp.zeros((), dtype)
         return Vec3(o, o, o)
@@ -61,9 +41,8 @@ class Vec3:
         return jnp.stack([self.x, self.y, self.z], axis=-1)
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Mat3:
+@pytree
+class Mat3(Components):
     """A 3 x 3 matrix, kept as its columns `x, y, z`.
 
     The columns of a rotation are the axes of the turned frame.
@@ -73,23 +52,7 @@ class Mat3:
     y: Vec3
     z: Vec3
 
-    __array_ufunc__ = None
-
-    def __add__(self, other: "Mat3") -> "Mat3":
-        return Mat3(self.x + other.x, self.y + other.y, self.z + other.z)
-
-    def __sub__(self, other: "Mat3") -> "Mat3":
-        return Mat3(self.x - other.x, self.y - other.y, self.z - other.z)
-
-    def __neg__(self) -> "Mat3":
-        return Mat3(-self.x, -self.y, -self.z)
-
-    def __mul__(self, s: Scalar) -> "Mat3":
-        return Mat3(self.x * s, self.y * s, self.z * s)
-
-    __rmul__ = __mul__
-
-    def __matmul__(self, other: Any) -> Any:
+    def __matmul__(self, other: M) -> M:
         """The product with a `Vec3` (9 multiplications) or a `Mat3` (27)."""
         if isinstance(other, Vec3):
             return self.x * other.x + self.y * other.y + self.z * other.z
@@ -102,7 +65,7 @@ class Mat3:
         return Mat3(Vec3(x.x, y.x, z.x), Vec3(x.y, y.y, z.y), Vec3(x.z, y.z, z.z))
 
     @staticmethod
-    def identity(dtype: Any) -> "Mat3":
+    def identity(dtype: DTypeLike) -> "Mat3":
         """The unit matrix, of scalars with the given dtype."""
         o, i = jnp.zeros((), dtype), jnp.ones((), dtype)
         return Mat3(Vec3(i, o, o), Vec3(o, i, o), Vec3(o, o, i))
@@ -117,9 +80,8 @@ class Mat3:
         return jnp.stack([self.x.array(), self.y.array(), self.z.array()], axis=-1)
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
-class Sym3:
+@pytree
+class Sym3(Components):
     """A symmetric 3 x 3 matrix, kept as its six different entries."""
 
     xx: Scalar
@@ -129,29 +91,9 @@ class Sym3:
     yz: Scalar
     zz: Scalar
 
-    __array_ufunc__ = None
-
-    def __add__(self, other: "Sym3") -> "Sym3":
-        return Sym3(*map(add, self._entries, other._entries))
-
-    def __sub__(self, other: "Sym3") -> "Sym3":
-        return Sym3(*map(sub, self._entries, other._entries))
-
-    def __neg__(self) -> "Sym3":
-        return Sym3(*map(neg, self._entries))
-
-    def __mul__(self, s: Scalar) -> "Sym3":
-        return Sym3(*(mul(a, s) for a in self._entries))
-
-    __rmul__ = __mul__
-
-    def __matmul__(self, other: Any) -> Any:
+    def __matmul__(self, other: M) -> M:
         """The product with a `Vec3` (9 multiplications) or a `Mat3` (27)."""
         return self.mat() @ other
-
-    @property
-    def _entries(self) -> tuple[Scalar, ...]:
-        return self.xx, self.xy, self.xz, self.yy, self.yz, self.zz
 
     def mat(self) -> Mat3:
         """The same matrix with all nine entries."""
@@ -161,7 +103,7 @@ class Sym3:
         )
 
     @staticmethod
-    def zero(dtype: Any) -> "Sym3":
+    def zero(dtype: DTypeLike) -> "Sym3":
         """The zero matrix, of scalars with the given dtype."""
         o = jnp.zeros((), dtype)
         return Sym3(o, o, o, o, o, o)
@@ -249,7 +191,7 @@ def square(a: Vec3, s: Scalar = 1) -> Sym3:
 
 def skew_square(a: Vec3, s: Scalar) -> Sym3:
     """The inertia s (a.a 1 - a aᵀ) = -s skew(a)² of a point mass `s` at `a`."""
-    xx, xy, xz, yy, yz, zz = square(a, s)._entries
+    xx, xy, xz, yy, yz, zz = vars(square(a, s)).values()
     return Sym3(add(yy, zz), neg(xy), neg(xz), add(xx, zz), neg(yz), add(xx, yy))
 
 

@@ -8,6 +8,7 @@ from jaxdyn.algorithms.derivatives._adjoint import by_state as by_state
 from jaxdyn.algorithms.derivatives._adjoint import by_turn as by_turn
 from jaxdyn.algorithms.derivatives._adjoint import inverse_gradient as inverse_gradient
 from jaxdyn.algorithms.derivatives._adjoint import sum_step as sum_step
+from jaxdyn.algorithms.derivatives._implicit import InertiaFactor as InertiaFactor
 from jaxdyn.algorithms.derivatives._implicit import implicit as implicit
 from jaxdyn.algorithms.derivatives._implicit import refined as refined
 from jaxdyn.algorithms.derivatives._implicit import solve_inertia as solve_inertia

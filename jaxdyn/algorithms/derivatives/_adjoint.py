@@ -1,7 +1,5 @@
 """The gradient of inverse dynamics in closed form, by an outward and an inward walk."""
 
-from dataclasses import dataclass
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
@@ -24,11 +22,20 @@ from jaxdyn.algorithms.steps import (
 )
 from jaxdyn.model import Model
 from jaxdyn.program import collect, inward, outward, spread, take
-from jaxdyn.spatial import Mat3, RigidInertia, Scalar, Twist, Vec3, Wrench, cross, dot
+from jaxdyn.spatial import (
+    Mat3,
+    RigidInertia,
+    Scalar,
+    Twist,
+    Vec3,
+    Wrench,
+    cross,
+    dot,
+    pytree,
+)
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class PowerGradient:
     """The gradients of the power of a body, or of a subtree, as in `inverse_gradient`.
 
@@ -49,8 +56,7 @@ class PowerGradient:
         return PowerGradient(none, none, o, o if has_external else None)
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class StepAdjoint:
     """What `sum_step` needs of one step.
 
@@ -68,8 +74,7 @@ class StepAdjoint:
     axes: Mat3 | None
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class StepGradient:
     """The gradients by one step.
 

@@ -7,13 +7,13 @@ with the factor in hand, and no derivative ever goes through the elimination.
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
-from jaxtyping import Array, Float
+from jaxtyping import Array, Float, PyTree
 
 from jaxdyn.model import Model
 from jaxdyn.program import linear_map
@@ -41,10 +41,10 @@ def refined(
 ) -> Callable:
     """`forward` and some steps of iterative refinement, all as in `implicit`."""
 
-    def run(*inputs: Any) -> Any:
+    def run(*inputs):
         unknowns, factor = forward(*inputs)
 
-        def improve(unknowns: Any, _: Any) -> Any:
+        def improve(unknowns, _):
             missing = jax.tree.map(jnp.negative, equations(unknowns, *inputs))
             change = solve(factor, missing, *inputs)
             return jax.tree.map(jnp.add, unknowns, change), None
@@ -59,8 +59,8 @@ def implicit(
     equations: Callable,
     solve: Callable,
     pullback: Callable | None,
-    *inputs: Any,
-) -> Any:
+    *inputs: PyTree,
+) -> tuple[PyTree[Array], Callable]:
     """The unknowns of forward(*inputs), and solve(slope, *inputs) with its factor.
 
     Derivatives are those of `equations`. The factor has none, so it is not handed out:
@@ -79,19 +79,19 @@ def implicit(
 
     solution = jax.custom_jvp(forward)
 
-    def rule(primals: Any, tangents: Any) -> Any:
+    def rule(primals, tangents):
         unknowns, factor = solution(*primals)
         leaves, tree = jax.tree.flatten(primals)
         moving, moved = _moving(tangents)
         first = len(jax.tree.leaves(primals[0]))
 
-        def along(fixed: Any, tangents: list) -> Any:
+        def along(fixed, tangents):
             (unknowns, factor), leaves = fixed
             inputs = jax.tree.unflatten(tree, leaves)
             slope = _slope(partial(equations, unknowns), inputs, moving, tangents)
             return solve(factor, jax.tree.map(jnp.negative, slope), *inputs)
 
-        def against(pullback: Callable, fixed: Any, weights: Any) -> Any:
+        def against(pullback, fixed, weights):
             solved, leaves = fixed
             by_state = pullback(weights, *solved, *jax.tree.unflatten(tree, leaves))
             return [by_state[k - first] for k in moving]
@@ -131,7 +131,7 @@ def solve_inertia(
     # zero tangents as symbols: JAX fails where only the factor has any
     constant = jax.lax.stop_gradient(factor)
 
-    def solve(_: Callable, b: Float[Array, " nv *columns"]) -> Any:
+    def solve(_, b):
         return constant.solve(b)
 
     return jax.lax.custom_linear_solve(inertia_times, b, solve, symmetric=True)
@@ -141,21 +141,23 @@ def with_slopes_of(function: Callable, other: Callable) -> Callable:
     """What `other` returns, which is the same, with the derivatives of `function`."""
 
     @jax.custom_jvp
-    def value(*inputs: Any) -> Any:
+    def value(*inputs):
         return other(*inputs)
 
-    def rule(primals: Any, tangents: Any) -> Any:
+    def rule(primals, tangents):
         return value(*primals), _slope(function, primals, *_moving(tangents))
 
     value.defjvp(rule, symbolic_zeros=True)
     return value
 
 
-def _slope(function: Callable, inputs: Any, moving: list, tangents: list) -> Any:
+def _slope(
+    function: Callable, inputs: PyTree, moving: list[int], tangents: list[Array]
+) -> PyTree[Array]:
     """The derivative of function(*inputs) along tangents of some of their leaves."""
     leaves, tree = jax.tree.flatten(inputs)
 
-    def of_moving(*values: Any) -> Any:
+    def of_moving(*values):
         replaced = dict(zip(moving, values, strict=True))
         inputs = [replaced.get(k, x) for k, x in enumerate(leaves)]
         return function(*jax.tree.unflatten(tree, inputs))
@@ -163,12 +165,12 @@ def _slope(function: Callable, inputs: Any, moving: list, tangents: list) -> Any
     return jax.jvp(of_moving, [leaves[k] for k in moving], tangents)[1]
 
 
-def _moving(tangents: Any) -> tuple[list[int], list]:
+def _moving(tangents: PyTree) -> tuple[list[int], list[Array]]:
     """The leaves that have a tangent, and the tangents."""
-    slopes = jax.tree.leaves(tangents, is_leaf=_is_zero)
-    moving = [k for k, t in enumerate(slopes) if not _is_zero(t)]
+
+    def is_zero(tangent):
+        return isinstance(tangent, SymbolicZero)
+
+    slopes = jax.tree.leaves(tangents, is_leaf=is_zero)
+    moving = [k for k, t in enumerate(slopes) if not is_zero(t)]
     return moving, [slopes[k] for k in moving]
-
-
-def _is_zero(tangent: Any) -> bool:
-    return isinstance(tangent, SymbolicZero)

@@ -1,6 +1,6 @@
 """Derivatives of inverse dynamics in closed form."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -8,11 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.kinematics import integrate
-from jaxdyn.algorithms.recursions import (
-    VelocityMatrix,
-    passive_forces,
-    velocity_matrix,
-)
+from jaxdyn.algorithms.recursions import VelocityMatrix, passive_forces, velocity_matrix
 from jaxdyn.algorithms.steps import (
     BaseMotion,
     Motion,
@@ -28,11 +24,19 @@ from jaxdyn.algorithms.steps import (
 )
 from jaxdyn.model import Model
 from jaxdyn.program import collect, from_parents, inward, spread, take
-from jaxdyn.spatial import RigidInertia, Scalar, Twist, Vec3, Wrench, cross, skew
+from jaxdyn.spatial import (
+    RigidInertia,
+    Scalar,
+    Twist,
+    Vec3,
+    Wrench,
+    cross,
+    pytree,
+    skew,
+)
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class StepMotion:
     """One step and its motion, gravity included as acceleration.
 
@@ -52,8 +56,7 @@ class StepMotion:
     a: Vec3
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Columns:
     """The columns of one step: p, p', p'', and p' + pdot."""
 
@@ -63,8 +66,7 @@ class Columns:
     rate: Twist
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Composite:
     """The composite body of a step: M, B, w; and E, or None (see `_recursion`)."""
 
@@ -74,8 +76,7 @@ class Composite:
     E: VelocityMatrix | None
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class ColumnWrenches:
     """The wrenches of a composite body that the columns of its joint bring about.
 

@@ -1,10 +1,9 @@
 """What all force elements of a model do together, in the joints and on the bodies."""
 
-from typing import Any
-
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.kinematics import body_motions, configuration_rate
@@ -52,12 +51,12 @@ def element_losses(
     return -(element_forces(model, q, qd) * qd).sum() - stored
 
 
-def _state(model: Model, q: Any, qd: Any) -> BodyState:
+def _state(model: Model, q: Array, qd: Array) -> BodyState:
     at = body_motions(model, q, qd)
     return BodyState(q, qd, *(x.array() for x in (at.R, at.p, at.v, at.w)))
 
 
-def _sums(model: Model, q: Any, qd: Any) -> tuple[Any, Any]:
+def _sums(model: Model, q: Array, qd: Array) -> tuple[Array, Array]:
     """Wrenches on the bodies, and joint forces given as such, of all elements."""
     at = _state(model, q, qd)
     wrenches, tau = jnp.zeros((model.n, 6), q.dtype), jnp.zeros(model.nv, q.dtype)
@@ -74,13 +73,13 @@ def _sums(model: Model, q: Any, qd: Any) -> tuple[Any, Any]:
     return wrenches, tau
 
 
-def _projected(model: Model, q: Any, qd: Any, wrenches: Any) -> Any:
+def _projected(model: Model, q: Array, qd: Array, wrenches: Array) -> Array:
     """Wrenches on the bodies as joint forces, by the principle of virtual power."""
     t, o = model.topology, Vec3.zero(q.dtype)
     at, external = motions(model, q, qd), at_last_steps(model, wrenches)
     a = at.p - from_parents(t.steps.parent, at.p, o)
 
-    def transmit(children: Any, x: Any) -> Any:
+    def transmit(children, x):
         f, n, e, a, (turn, slide) = x
         f, n = f + children[0], n + children[1]
         return (f, n + cross(a, f)), turn * dot(e, n) + slide * dot(e, f)
@@ -90,7 +89,9 @@ def _projected(model: Model, q: Any, qd: Any, wrenches: Any) -> Any:
     return collect(t.lanes, inward(t.lanes, transmit, (o, o), rows)[1], t.dof_steps)
 
 
-def _check(k: int, element: AbstractForce, what: str, x: Any, shape: tuple) -> None:
+def _check(
+    k: int, element: AbstractForce, what: str, x: ArrayLike, shape: tuple[int, ...]
+) -> None:
     if jnp.shape(x) != shape:
         raise ValueError(
             f"force {k} ({type(element).__name__}) returns {what} of shape "

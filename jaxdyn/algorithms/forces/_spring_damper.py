@@ -1,7 +1,6 @@
 """A spring and a damper between points of two bodies."""
 
 from dataclasses import replace
-from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -75,7 +74,7 @@ class SpringDamper(AbstractForce):
             )
         return self.body_a, self.body_b
 
-    def _span(self, at: BodyState) -> tuple[Any, Any, Any, Any]:
+    def _span(self, at: BodyState) -> tuple[Array, Array, Array, Array]:
         """d, its rate, its length and its direction."""
         a, b = self._ends()
         (x_a, v_a), (x_b, v_b) = at.point(a, self.p_a), at.point(b, self.p_b)
@@ -86,7 +85,7 @@ class SpringDamper(AbstractForce):
         return d, v_b - v_a, jnp.where(is_zero, 0, l), jnp.where(is_zero, 0, d / l)
 
 
-def _check(name: str, value: Any, shape: tuple, least: float = -np.inf) -> None:
+def _check(name: str, value: Array, shape: tuple, least: float = -np.inf) -> None:
     wanted = f"{shape[0]} finite numbers" if shape else "a finite number, zero or more"
     if jnp.shape(value) == shape:
         if isinstance(value, Tracer):

@@ -8,10 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms.kinematics._log_depth import (
-    parallel_motions,
-    parallel_poses,
-)
+from jaxdyn.algorithms.kinematics._log_depth import parallel_motions, parallel_poses
 from jaxdyn.algorithms.steps import (
     BaseMotion,
     Motion,

@@ -23,12 +23,7 @@ from jaxdyn.algorithms.derivatives import (
     by_turn,
     sum_step,
 )
-from jaxdyn.algorithms.log_depth._factor import (
-    PieceStep,
-    Released,
-    SegmentFactor,
-    Spin,
-)
+from jaxdyn.algorithms.log_depth._factor import PieceStep, Released, SegmentFactor, Spin
 from jaxdyn.model import Contraction, Model
 from jaxdyn.program import Laned, collect, inward, put, spread, subtree_sum, take
 from jaxdyn.spatial import Twist, Vec3, Wrench

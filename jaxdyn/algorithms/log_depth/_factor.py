@@ -1,6 +1,5 @@
 """The inertia matrix as pieces of the tree, eliminated and joined in pairs."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import equinox as eqx
@@ -30,13 +29,12 @@ from jaxdyn.algorithms.log_depth._segments import (
 from jaxdyn.algorithms.steps import WorldStep, rates
 from jaxdyn.model import Contraction, Topology
 from jaxdyn.program import Laned, collect, compiled, inward, outward, put, spread
-from jaxdyn.spatial import Mat3, RigidInertia, Scalar, Twist, Vec3, Wrench, dot
+from jaxdyn.spatial import Mat3, RigidInertia, Scalar, Twist, Vec3, Wrench, dot, pytree
 
 Vectors = Float[Array, "6 pieces"]
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class PieceStep:
     """One step of a piece before its elimination.
 
@@ -58,8 +56,7 @@ class PieceStep:
     stay: Scalar
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Spin:
     """What the gradient needs of one step besides.
 
@@ -75,8 +72,7 @@ class Spin:
     axes: Mat3 | None
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class SegmentStep:
     """What the elimination of one step leaves, as in `Eliminated`.
 
@@ -90,8 +86,7 @@ class SegmentStep:
     kappa: Twist
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Released:
     """Accelerations of the joints and the two ends of all pieces.
 
@@ -110,8 +105,7 @@ class Released:
     g: Vectors
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Kept:
     """What `parallel_pullback` uses of forward dynamics."""
 

@@ -1,6 +1,6 @@
 """Forward dynamics in O(log n) dependent steps: pieces of the tree, joined in pairs."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import jax
 import jax.numpy as jnp
@@ -61,13 +61,13 @@ from jaxdyn.spatial import (
     Vec3,
     Wrench,
     dot,
+    pytree,
 )
 
 LOAN = 2.0**-8  # share of its inertia that a body lends to the exit it hangs on
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Part:
     """What a part of a piece hands on, at the origin of the joint that receives it.
 

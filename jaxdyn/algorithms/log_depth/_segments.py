@@ -5,7 +5,6 @@ of outer products, which run along the lanes.
 """
 
 import operator
-from dataclasses import dataclass
 from functools import reduce
 
 import jax
@@ -13,11 +12,10 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
-from jaxdyn.spatial import ArticulatedInertia, Mat3, Twist, Vec3, Wrench
+from jaxdyn.spatial import ArticulatedInertia, Mat3, Twist, Vec3, Wrench, pytree
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Segment:
     r"""A part of the tree between the body it hangs on and its exit.
 
@@ -37,8 +35,7 @@ class Segment:
     b: Array
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Coupling:
     r"""Two ends that meet: a compliance C on the left, an inertia P on the right.
 

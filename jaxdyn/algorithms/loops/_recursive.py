@@ -1,7 +1,5 @@
 """Loops closed inside the recursion: articulated bodies that carry constraints."""
 
-from dataclasses import dataclass
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -14,13 +12,12 @@ from jaxdyn.algorithms.recursions import Factor, eliminate, pivot_terms
 from jaxdyn.algorithms.steps import PlacedStep, WorldStep, rates, world_steps
 from jaxdyn.model import LoopPlan, Model, Topology, loop_plan
 from jaxdyn.program import Laned, collect, inward, outward, put, spread, take
-from jaxdyn.spatial import ArticulatedInertia, Scalar, Twist, Vec3, Wrench, dot
+from jaxdyn.spatial import ArticulatedInertia, Scalar, Twist, Vec3, Wrench, dot, pytree
 
 Vector = Float[Array, "..."]
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Subtree:
     r"""What a subtree hands on, at the origin of the joint that receives it.
 
@@ -45,8 +42,7 @@ class Subtree:
     d: Vector
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class StepRows:
     """What one step brings in: what it carries, and its constraint rows.
 
@@ -64,8 +60,7 @@ class StepRows:
     phi: Scalar
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Closed:
     """What the elimination of one row leaves: its slot, K_k, g_k, L_k and 1 / L_kk."""
 
@@ -76,8 +71,7 @@ class Closed:
     inverse: Scalar
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Crossed:
     """What the elimination of one step leaves, and of the rows that close there."""
 

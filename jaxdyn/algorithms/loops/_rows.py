@@ -4,19 +4,13 @@
 loops.
 """
 
-from typing import Any
-
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms.kinematics import (
-    Poses,
-    body_motions,
-    forward_kinematics,
-)
+from jaxdyn.algorithms.kinematics import Poses, body_motions, forward_kinematics
 from jaxdyn.algorithms.steps import Motion, WorldStep, product, world_steps
 from jaxdyn.model import ROWS, Model, Side, arguments
 from jaxdyn.program import collect, compiled, from_parents, put, take
@@ -156,7 +150,7 @@ def second_rates(model: Model, at: Motion) -> Float[Array, " nc"]:
     a, b = (_moving(model, side, at) for side in "ab")
     frames, rates, second = zip(a, b, strict=True)
 
-    def rate(sides: Any, rates: Any) -> Any:
+    def rate(sides, rates):
         return jax.jvp(lambda a, b: _openings(model, a, b), sides, rates)[1]
 
     return jax.jvp(rate, (frames, rates), (rates, second))[1]
@@ -216,7 +210,7 @@ def _kinds(model: Model) -> list[str]:
     return sorted({row for loop in model.loops for row in loop.rows}) or ["X"]
 
 
-def _chosen(model: Model, of_kinds: list) -> Any:
+def _chosen(model: Model, of_kinds: list[Array]) -> Array:
     """The rows of the cut joints, of those of each of `_kinds` for all loops."""
     kinds = _kinds(model)
     index = [

@@ -1,20 +1,11 @@
 """The matrix of Coriolis and centrifugal forces."""
 
-from dataclasses import dataclass
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.recursions._joint_forces import gyroscopic_forces
-from jaxdyn.algorithms.steps import (
-    WorldStep,
-    filled,
-    inertias,
-    motions,
-    pairs,
-    screw,
-)
+from jaxdyn.algorithms.steps import WorldStep, filled, inertias, motions, pairs, screw
 from jaxdyn.model import Model, Topology
 from jaxdyn.program import collect, from_parents, inward, spread, take
 from jaxdyn.spatial import (
@@ -26,12 +17,12 @@ from jaxdyn.spatial import (
     cross,
     cross_columns,
     dot,
+    pytree,
     skew,
 )
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class VelocityMatrix:
     """The matrix B = [0, -skew(u); 0, Y] of a body, or of a composite body."""
 

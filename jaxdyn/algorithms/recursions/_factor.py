@@ -1,6 +1,5 @@
 """The factor M = U D Uᵀ of the inertia matrix, by reverse Gaussian elimination."""
 
-from dataclasses import dataclass
 from typing import ClassVar
 
 import equinox as eqx
@@ -20,22 +19,22 @@ from jaxdyn.algorithms.steps import (
     world_steps,
 )
 from jaxdyn.model import Model, Topology
-from jaxdyn.program import (
-    Laned,
-    Lanes,
-    collect,
-    compiled,
-    inward,
-    outward,
-    spread,
+from jaxdyn.program import Laned, Lanes, collect, compiled, inward, outward, spread
+from jaxdyn.spatial import (
+    ArticulatedInertia,
+    Scalar,
+    Sym3,
+    Twist,
+    Vec3,
+    Wrench,
+    dot,
+    pytree,
 )
-from jaxdyn.spatial import ArticulatedInertia, Scalar, Sym3, Twist, Vec3, Wrench, dot
 
 DENSE = 64  # joints up to which many columns are solved with U as a matrix
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Eliminated:
     """What the elimination of one step leaves.
 

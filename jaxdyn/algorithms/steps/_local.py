@@ -5,13 +5,11 @@ the joint is Rz(theta) and a slide along z, whatever the user's axis. The frame 
 body is the frame of its last step but for a constant rotation Q.
 """
 
-from dataclasses import dataclass
-
 import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxdyn.model import DIRECTIONS, Model, Topology
+from jaxdyn.model import Model, Topology, directions
 from jaxdyn.program import exchange, from_parents, put, take
 from jaxdyn.spatial import (
     Mat3,
@@ -25,11 +23,11 @@ from jaxdyn.spatial import (
     cos_sin,
     cross,
     frame_along,
+    pytree,
 )
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class LocalStep:
     """One elementary step of a joint at the current q, in its own axes.
 
@@ -50,8 +48,7 @@ class LocalStep:
     slide: Scalar
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class StepTerms:
     """What the motion of one step depends on, but for that of its parent.
 
@@ -170,20 +167,8 @@ def less_external(wrench: Wrench, external: Float[Array, "*steps 6"] | None) -> 
 
 def step_frames(model: Model) -> Float[Array, "steps 3 3"]:
     """For each step the rotation Q from body axes to axes with z along the step."""
-    steps, one = model.topology.steps, jnp.eye(3, dtype=model.dtype)
-    axis3 = jnp.cross(model.axis, model.axis2)
-    table = {
-        "axis": model.axis,
-        "axis2": model.axis2,
-        "axis3": axis3,
-        "plane": jnp.cross(axis3, model.axis),
-        **{
-            k: jnp.broadcast_to(row, (model.n, 3))
-            for k, row in zip("xyz", one, strict=True)
-        },
-    }
-    directions = jnp.concatenate([table[name] for name in DIRECTIONS])
-    chosen = take(directions, steps.direction * model.n + steps.body)
+    steps, table = model.topology.steps, directions(jnp, model.axis, model.axis2)
+    chosen = take(table, steps.direction * model.n + steps.body)
     return frame_along(Vec3.of(chosen)).array()
 
 

@@ -1,10 +1,9 @@
 """Pose and motion of each step in the world, from those of its parent."""
 
-from dataclasses import KW_ONLY, dataclass
+from dataclasses import KW_ONLY
 from typing import TypeAlias
 
 import equinox as eqx
-import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
@@ -18,7 +17,7 @@ from jaxdyn.algorithms.steps._local import (
 from jaxdyn.algorithms.steps._world import WorldStep, move
 from jaxdyn.model import Model
 from jaxdyn.program import Laned, collect, outward, spread
-from jaxdyn.spatial import Mat3, RigidInertia, Scalar, Twist, Vec3, cross
+from jaxdyn.spatial import Mat3, RigidInertia, Scalar, Twist, Vec3, cross, pytree
 
 Pose: TypeAlias = tuple[Mat3, Vec3]  # axes and origin
 
@@ -44,8 +43,7 @@ class BaseMotion(eqx.Module):
     dw: Float[Array, "3"] = eqx.field(default_factory=_at_rest)
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class Motion:
     """Axes, origin, twist and its rate of a body or step, in the world."""
 
@@ -75,8 +73,7 @@ class Motion:
         return self.rate.w
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class MovingFrame:
     """What of a motion the next step's acceleration depends on.
 
@@ -117,8 +114,7 @@ def poses(model: Model, q: Float[Array, " nq"]) -> Laned[Pose]:
     return outward(lanes, pose, root, spread(lanes, local_steps(model, q)))
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class PlacedStep:
     """A step, its place `r` in the world and the inertia of what it carries."""
 

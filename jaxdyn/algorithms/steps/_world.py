@@ -1,15 +1,10 @@
 """One elementary step in world axes."""
 
-from dataclasses import dataclass
-
-import jax
-
 from jaxdyn.algorithms.steps._local import LocalStep
-from jaxdyn.spatial import Mat3, Scalar, Twist, Vec3, Wrench, dot, turn_z
+from jaxdyn.spatial import Mat3, Scalar, Twist, Vec3, Wrench, dot, pytree, turn_z
 
 
-@jax.tree_util.register_dataclass
-@dataclass(frozen=True)
+@pytree
 class WorldStep:
     """One elementary step in world axes, at its own origin.
 

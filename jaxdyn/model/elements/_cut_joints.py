@@ -6,12 +6,19 @@ from typing import Any
 import equinox as eqx
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import DTypeLike
 from jaxtyping import Array, Float
 
-from jaxdyn.model._check import as_numbers, check_finite, check_rotation, is_index
+from jaxdyn.model._check import (
+    Numbers,
+    as_numbers,
+    check_finite,
+    check_rotation,
+    is_index,
+)
 from jaxdyn.model.elements._rows import CUT_JOINTS
 
-Placement = Any  # three numbers, or a pair of a rotation and three numbers
+Placement = Numbers | tuple[Numbers, Numbers]  # an origin, or a rotation and an origin
 
 
 class Loop(eqx.Module):
@@ -48,7 +55,7 @@ def check_loop(
     names: Sequence[str],
     taken: Sequence[str],
     bodies: Callable[[str], tuple[int, int]],
-    placements: tuple[Any, Any],
+    placements: tuple[Placement, Placement],
     joint: str | None,
     axes: Sequence[int] | None,
     name: str | None,
@@ -87,12 +94,10 @@ def check_loop(
     return poses | held
 
 
-def loop_of(data: dict[str, Any], dtype: Any) -> Loop:
+def loop_of(data: dict[str, Any], dtype: DTypeLike) -> Loop:
     """The loop with checked data, its leaves in `dtype`."""
-    poses = ("R_a", "p_a", "R_b", "p_b")
-    fields: dict[str, Any] = {
-        key: jnp.asarray(x, dtype) if key in poses else x for key, x in data.items()
-    }
+    poses = {key: jnp.asarray(data[key], dtype) for key in ("R_a", "p_a", "R_b", "p_b")}
+    fields: dict[str, Any] = data | poses
     return Loop(**fields)
 
 
@@ -118,7 +123,9 @@ def _axes(name: str, joint: str, axes: tuple[int, ...] | None) -> tuple[int, ...
     return ()
 
 
-def _placement(name: str, side: str, placement: Any) -> tuple[np.ndarray, np.ndarray]:
+def _placement(
+    name: str, side: str, placement: Placement
+) -> tuple[np.ndarray, np.ndarray]:
     """Rotation and origin from an origin alone, or from a pair of both."""
     array = as_numbers(placement)
     if array is not None and array.shape == (3,):

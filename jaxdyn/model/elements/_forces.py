@@ -1,15 +1,16 @@
 """Force elements: what acts between bodies, or in joints, by a law of its own."""
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
-from jaxdyn.model._check import is_index
+from jaxdyn.model._check import Body, Numbers, is_index
 
 if TYPE_CHECKING:
     from jaxdyn.model._model import Model
@@ -90,14 +91,14 @@ class AbstractForce(eqx.Module):
         return self
 
 
-def as_leaf(value: Any) -> Any:
+def as_leaf(value: ArrayLike | Numbers) -> Array:
     """A number or numbers as an array of floating-point type."""
-    x = value if hasattr(value, "dtype") else np.asarray(value)
+    x = value if isinstance(value, Array) else np.asarray(value)
     is_floating = jnp.issubdtype(x.dtype, jnp.floating)
     return jnp.asarray(x) if is_floating else jnp.asarray(x, float)
 
 
-def force_of(element: Any, model: "Model") -> AbstractForce:
+def force_of(element: AbstractForce, model: "Model") -> AbstractForce:
     """The element for a model, its leaves in the type of the model.
 
     Raises:
@@ -112,7 +113,7 @@ def force_of(element: Any, model: "Model") -> AbstractForce:
     return jax.tree.map(lambda x: as_leaf(x).astype(model.dtype), placed)
 
 
-def body_index(model: "Model", body: Any) -> int:
+def body_index(model: "Model", body: Body | None) -> int:
     """The index of a body; -1 for None, -1 and the name of the base: the world."""
     if body is None or (is_index(body) and body == -1):
         return -1

@@ -8,3 +8,4 @@ from jaxdyn.model.tables._loop_plan import loop_plan as loop_plan
 from jaxdyn.model.tables._modules import Modules as Modules
 from jaxdyn.model.tables._topology import DIRECTIONS as DIRECTIONS
 from jaxdyn.model.tables._topology import Topology as Topology
+from jaxdyn.model.tables._topology import directions as directions

@@ -2,7 +2,6 @@
 
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
 
 import numpy as np
 
@@ -36,7 +35,7 @@ class LoopPlan:
     def __hash__(self) -> int:
         return hash(self.key)
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         return isinstance(other, LoopPlan) and self.key == other.key
 
 

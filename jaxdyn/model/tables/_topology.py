@@ -2,16 +2,21 @@
 
 import hashlib
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any
+from types import ModuleType
+from typing import Any, TypeVar
 
 import numpy as np
+from jaxtyping import Array
 
 from jaxdyn.model.elements import JOINT_TYPES, JointType
 from jaxdyn.model.tables._contraction import Contraction, contract
 from jaxdyn.model.tables._modules import Modules, cut_modules
 from jaxdyn.program import BLOCK, Jumps, Lanes, cut_lanes, jump_tables
+
+T = TypeVar("T")
+A = TypeVar("A", np.ndarray, Array)
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,12 +52,14 @@ class Steps:
 DIRECTIONS = ("axis", "axis2", "axis3", "plane", "x", "y", "z")
 
 
-_FIELDS = (
-    *("name", "base", "names", "joint_names", "parents", "joints"),
-    *("frame_names", "frame_bodies", "frame_joint_names"),
-)
+def directions(xp: ModuleType, axis: A, axis2: A) -> A:
+    """[7 n, 3] the `DIRECTIONS` of all bodies; `xp` is NumPy or jax.numpy."""
+    axis3 = xp.cross(axis, axis2)
+    fixed = [xp.broadcast_to(row, axis.shape) for row in xp.eye(3, dtype=axis.dtype)]
+    return xp.concatenate([axis, axis2, axis3, xp.cross(axis3, axis), *fixed])
 
 
+@dataclass(eq=False, repr=False)
 class Topology:
     """The static part of a model: hashable, and shared by copies.
 
@@ -62,30 +69,20 @@ class Topology:
     share compiled programs and can be stacked.
     """
 
-    def __init__(
-        self,
-        name: str,
-        base: str,
-        names: tuple[str, ...],
-        joint_names: tuple[str, ...],
-        parents: tuple[int, ...],
-        joints: tuple[str, ...],
-        frame_names: tuple[str, ...] = (),
-        frame_bodies: tuple[int, ...] = (),
-        frame_joint_names: tuple[str, ...] = (),
-    ):
-        self.name = name
-        self.base = base
-        self.names = names
-        self.joint_names = joint_names
-        self.parents = parents
-        self.joints = joints
-        self.frame_names = frame_names
-        self.frame_bodies = frame_bodies
-        self.frame_joint_names = frame_joint_names or tuple(
-            f"j_{frame}" for frame in frame_names
-        )
-        self._structure = parents, joints, frame_bodies
+    name: str
+    base: str
+    names: tuple[str, ...]
+    joint_names: tuple[str, ...]
+    parents: tuple[int, ...]
+    joints: tuple[str, ...]
+    frame_names: tuple[str, ...] = ()
+    frame_bodies: tuple[int, ...] = ()
+    frame_joint_names: tuple[str, ...] = ()
+
+    def __post_init__(self):
+        if not self.frame_joint_names:
+            self.frame_joint_names = tuple(f"j_{frame}" for frame in self.frame_names)
+        self._structure = self.parents, self.joints, self.frame_bodies
         self._hash = hash(self._structure)
         self._looked_up: set[tuple[str, str | None]] = set()
 
@@ -96,7 +93,7 @@ class Topology:
         return f"Topology({self.name!r}, n = {len(self.names)}, {digest})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {field: getattr(self, field) for field in _FIELDS}
+        return {field.name: getattr(self, field.name) for field in fields(self)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)
@@ -104,7 +101,7 @@ class Topology:
     def __hash__(self) -> int:
         return self._hash
 
-    def __eq__(self, other: Any) -> bool:
+    def __eq__(self, other: object) -> bool:
         if self is other:
             return True
         if not isinstance(other, Topology) or self._structure != other._structure:
@@ -219,7 +216,7 @@ class Topology:
         cut = lambda: contract(steps.parent, chunk, steps.first)  # noqa: E731
         return self._cached("contraction", chunk, cut)
 
-    def _cached(self, name: str, size: int, make: Callable) -> Any:
+    def _cached(self, name: str, size: int, make: Callable[[], T]) -> T:
         if (name, size) not in self._tables:
             self._tables[name, size] = make()
         return self._tables[name, size]
@@ -291,20 +288,18 @@ class Topology:
             step = int(self.steps.parent[step])
         return np.array(steps)
 
+    def _bodies_with(self, start: str) -> np.ndarray:
+        return np.flatnonzero([getattr(t, start) is not None for t in self.types])
+
     def _table(self, start: str, width: int) -> np.ndarray:
-        starts = [
-            self.q_start[i] + getattr(t, start)
-            for i, t in enumerate(self.types)
-            if getattr(t, start) is not None
-        ]
+        bodies = self._bodies_with(start)
+        starts = [self.q_start[i] + getattr(self.types[i], start) for i in bodies]
         return np.array(starts, int)[:, None] + np.arange(width)
 
     @cached_property
     def quaternion_bodies(self) -> np.ndarray:
         """The bodies whose joint has a quaternion."""
-        return np.array(
-            [i for i, t in enumerate(self.types) if t.quaternion is not None], int
-        )
+        return self._bodies_with("quaternion")
 
     @cached_property
     def quaternion_q(self) -> np.ndarray:
@@ -335,9 +330,7 @@ class Topology:
     @cached_property
     def free_bodies(self) -> np.ndarray:
         """The bodies whose joint has a displacement in space."""
-        return np.array(
-            [i for i, t in enumerate(self.types) if t.position is not None], int
-        )
+        return self._bodies_with("position")
 
     @cached_property
     def position_q(self) -> np.ndarray:
