@@ -261,7 +261,7 @@ def test_from_dict_says_what_is_wrong(path, value, message, without_type_checker
 
 
 @pytest.mark.parametrize("dtype", ["float", "int32", "x", 5, [1]])
-def test_type_that_is_not_of_floating_point_is_an_error(dtype):
+def test_type_that_is_not_of_floating_point_is_an_error(dtype, without_type_checker):
     if dtype == "float":
         assert from_dict(changed(("name",), "a"), dtype=dtype).dtype == jnp.float64
         return
