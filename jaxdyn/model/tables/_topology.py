@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxdyn.model._report import Notes
 from jaxdyn.model.elements import JOINT_TYPES, JointType
 from jaxdyn.model.tables._contraction import Contraction, contract
 from jaxdyn.model.tables._modules import Modules, cut_modules
@@ -58,8 +59,9 @@ class Topology:
 
     Two topologies are equal if parents, joint types and the bodies of frames are equal,
     and if they give the same answer to every name that traced code has looked up in one
-    of them (`looked_up`). Otherwise names do not count: models that differ in names
-    share compiled programs and can be stacked.
+    of them (`looked_up`). Otherwise names do not count, nor does the report of what a
+    reader left out: models that differ in these share compiled programs and can be
+    stacked.
     """
 
     def __init__(
@@ -73,6 +75,7 @@ class Topology:
         frame_names: tuple[str, ...] = (),
         frame_bodies: tuple[int, ...] = (),
         frame_joint_names: tuple[str, ...] = (),
+        report: Notes | None = None,
     ):
         self.name = name
         self.base = base
@@ -85,18 +88,20 @@ class Topology:
         self.frame_joint_names = frame_joint_names or tuple(
             f"j_{frame}" for frame in frame_names
         )
+        self.report = Notes() if report is None else report
         self._structure = parents, joints, frame_bodies
         self._hash = hash(self._structure)
         self._looked_up: set[tuple[str, str | None]] = set()
 
     def __repr__(self) -> str:
         # short also for a thousand bodies, and another for every other content
-        content = hashlib.sha256(repr(tuple(self.__getstate__().values())).encode())
+        fields = tuple(getattr(self, field) for field in _FIELDS)
+        content = hashlib.sha256(repr(fields).encode())
         digest = content.hexdigest()[:16]
         return f"Topology({self.name!r}, n = {len(self.names)}, {digest})"
 
     def __getstate__(self) -> dict[str, Any]:
-        return {field: getattr(self, field) for field in _FIELDS}
+        return {field: getattr(self, field) for field in (*_FIELDS, "report")}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__init__(**state)
