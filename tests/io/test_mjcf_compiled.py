@@ -63,7 +63,7 @@ TEXTS = {
         '<option><flag spring="disable" damper="disable"/></option><worldbody>',
     ),
 }
-if hasattr(mujoco.MjModel, "actuator_armature"):  # MuJoCo 3.5 and later
+if hasattr(mujoco.MjModel, "actuator_armature"):  # of recent releases
     TEXTS["motor"] = MOTOR
 
 

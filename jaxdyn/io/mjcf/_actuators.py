@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxdyn.io.mjcf._mujoco import names, word
+from jaxdyn.io.mjcf._mujoco import gear, names, word
 from jaxdyn.io.mjcf._tree import Tree
 
 _KNOWN = {
@@ -90,19 +90,19 @@ def _doubts(m: Any, k: int) -> Iterator[str]:
 def _set_arms(m: Any, k: int, arms: np.ndarray) -> str:
     """Fill the lever arms of an actuator; the reason why they are not constant."""
     kind, target = _kind(m, "Trn", k), m.actuator_trnid[k, 0]
-    gear = m.actuator_gear[m.actuator_outadr[k] if hasattr(m, "actuator_outadr") else k]
+    ratios = gear(m, k)
     if kind == "tendon":
-        if m.tendon_type[target] != 0:
+        if word("mjtWrap", m.wrap_type[m.tendon_adr[target]]) != "joint":
             return "a spatial tendon"
         if m.tendon_actfrclimited[target]:
             return "a tendon with a limit of its actuator force"
         for w in range(
             m.tendon_adr[target], m.tendon_adr[target] + m.tendon_num[target]
         ):
-            arms[m.jnt_dofadr[m.wrap_objid[w]]] += m.wrap_prm[w] * gear[0]
+            arms[m.jnt_dofadr[m.wrap_objid[w]]] += m.wrap_prm[w] * ratios[0]
         return ""
     width = {0: 6, 1: 3}.get(m.jnt_type[target], 1)
     if kind == "jointinparent" and width > 1:
         return "transmission type jointinparent of a ball or free joint"
-    arms[m.jnt_dofadr[target] :][:width] = gear[:width]
+    arms[m.jnt_dofadr[target] :][:width] = ratios[:width]
     return ""

@@ -51,7 +51,7 @@ def compiled(source: str | os.PathLike[str]) -> tuple[Any, str, list[Note]]:
     with _quiet() as heard:
         try:
             mj_model, name = _repaired(parse, missing)
-        except (ValueError, TypeError, RuntimeError, mujoco().FatalError) as error:
+        except _errors() as error:
             reason = ", ".join(str(error).split("\n")).strip(", ")
             line = _LINE.search(reason)
             at = f"{where}, line {line[1]}" if line else where
@@ -69,6 +69,12 @@ def compiled(source: str | os.PathLike[str]) -> tuple[Any, str, list[Note]]:
         notes.append(Note("file", place, "left out: no inertia comes from them"))
     unnamed = "robot" if path is None else path.stem
     return mj_model, unnamed if name in ("", _UNNAMED) else name, notes
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    """What MuJoCo raises for a file that it cannot compile."""
+    own = mujoco().FatalError, mujoco().UnexpectedError
+    return ValueError, TypeError, RuntimeError, *own
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from jaxdyn.io._parts import assemble, warn_of_changes, warn_of_doubts
 from jaxdyn.io.mjcf._actuators import actuator_data
 from jaxdyn.io.mjcf._compile import compiled
 from jaxdyn.io.mjcf._equality import add_loops
+from jaxdyn.io.mjcf._mujoco import passive_off
 from jaxdyn.io.mjcf._notes import notes_on
 from jaxdyn.io.mjcf._tree import WORLD, Tree
 from jaxdyn.model import Actuators, GravityCompensation, Model, ModelBuilder, Note
@@ -156,8 +157,7 @@ def _translated(
 def _compensated(model: Model, tree: Tree) -> Model:
     """The model with the gravity compensation of its moving bodies."""
     m, one = tree.m, np.eye(3)
-    passive_off = tree.off >= {"spring", "damper"} or "passive" in tree.off
-    if "gravity" in tree.off or passive_off:
+    if "gravity" in tree.off or passive_off(tree.off):
         return model
     sides = [
         (tree.carried(i, one, m.body_ipos[i]), m.body_gravcomp[i] * m.body_mass[i])

@@ -1,7 +1,7 @@
 """MuJoCo's package: imported where it is used, and how its models are asked."""
 
 import importlib
-from typing import Any
+from typing import Any, SupportsIndex
 
 
 def mujoco() -> Any:
@@ -18,6 +18,16 @@ def names(m: Any, kind: str) -> list[str]:
 def word(enum: str, number: Any) -> str:
     """The last word of a constant's name, such as "weld" for 1 in "mjtEq"."""
     return getattr(mujoco(), enum)(int(number)).name.rsplit("_", 1)[1].lower()
+
+
+def gear(m: Any, actuator: SupportsIndex) -> Any:
+    """The six gear ratios of an actuator; it may have several outputs from 4.0 on."""
+    return m.actuator_gear[getattr(m, "actuator_outadr", range(m.nu))[actuator]]
+
+
+def passive_off(off: set[str]) -> bool:
+    """Whether flags disable all passive forces, fluids and gravity compensation too."""
+    return off >= {"spring", "damper"}
 
 
 def switched_off(m: Any) -> set[str]:

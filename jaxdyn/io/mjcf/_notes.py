@@ -5,7 +5,7 @@ from typing import Any, SupportsIndex
 
 import numpy as np
 
-from jaxdyn.io.mjcf._mujoco import names
+from jaxdyn.io.mjcf._mujoco import names, passive_off
 from jaxdyn.io.mjcf._tree import Tree
 from jaxdyn.model import Note
 
@@ -28,8 +28,7 @@ def notes_on(tree: Tree) -> Iterator[Note]:
     for name, mocap in zip(tree.names, m.body_mocapid, strict=True):
         if mocap >= 0:
             yield Note("mocap", name, "fixed to the world where the file draws it")
-    passive = not (tree.off >= {"spring", "damper"} or "passive" in tree.off)
-    if (m.opt.density or m.opt.viscosity) and passive:
+    if (m.opt.density or m.opt.viscosity) and not passive_off(tree.off):
         yield Note("option", "density, viscosity", "no fluid forces", True)
     yield from _tendons(tree)
     for name in names(m, "flex"):

@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxdyn.io._parts import Part
 from jaxdyn.io._pose import quaternion_to_matrix, rotation_about
-from jaxdyn.io.mjcf._mujoco import names, switched_off
+from jaxdyn.io.mjcf._mujoco import gear, names, switched_off
 from jaxdyn.model import Inertial
 
 WORLD = "world"
@@ -102,15 +102,15 @@ class Tree:
         armature, damping = m.dof_armature[at].copy(), m.dof_damping[at].copy()
         motor = m.jnt_actuatorid[j] if hasattr(m, "jnt_actuatorid") else -1
         if motor >= 0:  # a motor with inertia and damping of its own
-            gear = m.actuator_gear[m.actuator_outadr[motor]][0] ** 2
-            armature += gear * m.actuator_armature[motor]
-            damping += gear * m.actuator_damping[motor]
+            square = gear(m, motor)[0] ** 2
+            armature += square * m.actuator_armature[motor]
+            damping += square * m.actuator_damping[motor]
         effects: dict[str, Any] = {"armature": armature}
-        if not off & {"damper", "passive"}:
+        if "damper" not in off:
             effects["damping"] = damping
         if not off & {"frictionloss", "constraint"}:
             effects["friction"] = m.dof_frictionloss[at].copy()
-        if m.jnt_stiffness[j] and not off & {"spring", "passive"}:
+        if m.jnt_stiffness[j] and "spring" not in off:
             effects["stiffness"] = float(m.jnt_stiffness[j])
         rest = m.qpos_spring[m.jnt_qposadr[j] :][:nq].copy()
         if nq > 1:
