@@ -145,6 +145,8 @@ FUNCTIONS = {  # name: (function of model and arrays, the arrays by name)
     "from_mujoco": (jd.from_mujoco, "qpos qvel"),
 }
 ELSEWHERE = {  # not a function of a state: tested where they are built
+    "actuate",  # tests/algorithms/forces/test_actuate.py
+    "from_mujoco_model",
     "random_configuration",
     "singular_joints",
     "to_dict",

@@ -1,5 +1,5 @@
 """MJX: the stages of its smooth dynamics, without contacts and constraints."""
-# pyright: basic, reportMissingImports=false
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
 
 from collections.abc import Callable
 from typing import Any

@@ -1,5 +1,5 @@
 """MuJoCo in C: the stages of its smooth dynamics in a compiled loop."""
-# pyright: basic, reportMissingImports=false
+# pyright: basic, reportMissingImports=false, reportAttributeAccessIssue=false
 
 import ctypes
 from collections.abc import Callable

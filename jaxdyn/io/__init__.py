@@ -34,6 +34,7 @@ from jaxdyn.io._results import save_summary as save_summary
 from jaxdyn.io._results import save_trajectory as save_trajectory
 from jaxdyn.io._table import write_csv as write_csv
 from jaxdyn.io.mjcf import from_mujoco as from_mujoco
+from jaxdyn.io.mjcf import from_mujoco_model as from_mujoco_model
 from jaxdyn.io.mjcf import load_mjcf as load_mjcf
 from jaxdyn.io.mjcf import to_mujoco as to_mujoco
 from jaxdyn.io.urdf import load_urdf as load_urdf

@@ -85,6 +85,8 @@ def from_dict(
 def to_dict(model: Model) -> dict[str, Any]:
     """The model as a dictionary of plain numbers, read back by `from_dict`.
 
+    Actuators and the report of a reader are not written.
+
     Raises:
         ValueError: a leaf has the wrong shape, as in a batch of models, or the model
             has force elements, for which there is no format yet.
@@ -98,7 +100,7 @@ def to_dict(model: Model) -> dict[str, Any]:
     leaves = {
         field.name: np.asarray(getattr(model, field.name), float)
         for field in dataclasses.fields(model)
-        if field.name not in ("loops", "forces", "topology")
+        if field.name not in ("loops", "forces", "topology", "actuators")
     }
     bodies = [_body(model, leaves, i) for i in range(model.n)]
     result = {

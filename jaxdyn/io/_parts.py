@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from jaxdyn.model import Inertial, ModelBuilder
+from jaxdyn.model import Inertial, Model, ModelBuilder
+
+_SHOWN = 5  # notes in a warning
 
 
 @dataclass
@@ -32,7 +34,23 @@ class Part:
     options: dict[str, Any] = field(default_factory=dict)
 
 
-def warn_of_doubts(inertials: Mapping[str, Inertial]) -> None:
+def warn_of_changes(model: Model, stacklevel: int) -> None:
+    """Warn once of what a reader left out of a model that moves differently for it."""
+    report = model.report
+    found = [x for x in report if x.changes_motion or x.became.startswith("left out")]
+    if found:
+        shown = [f"  {x.element} {x.place}: {x.became}" for x in found[:_SHOWN]]
+        if len(found) > _SHOWN:
+            shown.append(f"  ... and {len(found) - _SHOWN} more")
+        moves = "not move" if report.changing_motion else "move"
+        warnings.warn(
+            f"model {model.name!r} will {moves} as its file says; print(model.report) "
+            "lists all notes:\n" + "\n".join(shown),
+            stacklevel=stacklevel,
+        )
+
+
+def warn_of_doubts(inertials: Mapping[str, Inertial], stacklevel: int = 3) -> None:
     """Warn the caller's caller once of bodies with inertias that none can have."""
     doubts = {name: inertial.doubt() for name, inertial in inertials.items()}
     found = [f"body {name!r}: {doubt}" for name, doubt in doubts.items() if doubt]
@@ -40,7 +58,7 @@ def warn_of_doubts(inertials: Mapping[str, Inertial]) -> None:
         warnings.warn(
             f"{'; '.join(found)}: correct the inertia, or accept it with "
             "check_inertia=False.",
-            stacklevel=3,
+            stacklevel=stacklevel,
         )
 
 

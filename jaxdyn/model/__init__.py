@@ -20,6 +20,8 @@ from jaxdyn.model._parameters import to_pi as to_pi
 from jaxdyn.model._parameters import (
     with_inertial_parameters as with_inertial_parameters,
 )
+from jaxdyn.model._report import Note as Note
+from jaxdyn.model._report import Notes as Notes
 from jaxdyn.model._singular import singular_joints as singular_joints
 from jaxdyn.model._slender import SlenderRods as SlenderRods
 from jaxdyn.model.elements import CUT_JOINTS as CUT_JOINTS
@@ -27,7 +29,9 @@ from jaxdyn.model.elements import FRICTION_SPEED as FRICTION_SPEED
 from jaxdyn.model.elements import JOINT_TYPES as JOINT_TYPES
 from jaxdyn.model.elements import ROWS as ROWS
 from jaxdyn.model.elements import AbstractForce as AbstractForce
+from jaxdyn.model.elements import Actuators as Actuators
 from jaxdyn.model.elements import BodyState as BodyState
+from jaxdyn.model.elements import GravityCompensation as GravityCompensation
 from jaxdyn.model.elements import JointType as JointType
 from jaxdyn.model.elements import Loads as Loads
 from jaxdyn.model.elements import Loop as Loop

@@ -15,8 +15,9 @@ def arguments(model: Model, **arrays: PyTree) -> tuple[PyTree, ...]:
     """The model and the arrays in their common floating-point type.
 
     Arrays called q have nq entries, velocities and the like nv, `f_ext` has six for
-    each body, `taus` nv for each step, `loop_forces` one for each row of the loops, and
-    `point` and the fields of `base` have three.
+    each body, `taus` nv for each step, `loop_forces` one for each row of the loops,
+    `ctrl` and `act` one for each control and activation of the actuators, and `point`
+    and the fields of `base` have three.
     What is None stays None.
 
     Raises:
@@ -89,6 +90,8 @@ def _check(model: Model, name: str, field: str, value: Array) -> None:
         shape, meaning = (steps, model.nv), f" (steps, nv = {model.nv})"
     elif name == "loop_forces":
         shape, meaning = (model.nc,), f" (nc = {model.nc})"
+    elif name in ("ctrl", "act"):
+        shape, meaning = (getattr(model.actuators, f"n_{name}"),), ""
     else:
         shape, meaning = {"f_ext": (model.n, 6), "point": (3,), "base": (3,)}[name], ""
     if value.shape != shape:

@@ -18,6 +18,7 @@ from jaxdyn.model._check import (
 )
 from jaxdyn.model._inertial import Inertial
 from jaxdyn.model._model import Model
+from jaxdyn.model._report import Note, Notes
 from jaxdyn.model._singular import check_resistance
 from jaxdyn.model.elements import (
     DOF_EFFECTS,
@@ -63,6 +64,7 @@ class ModelBuilder:
         self._rows: list[dict[str, Any]] = []
         self._frames: list[dict[str, Any]] = []
         self._loops: list[dict[str, Any]] = []
+        self.notes: list[Note] = []  # of a reader, for `Model.report`
 
     @property
     def names(self) -> list[str]:
@@ -199,11 +201,14 @@ class ModelBuilder:
         topology, leaves = self._topology(), self._leaves()
         if check_inertia:
             check_resistance(topology, leaves)
+        arrays: dict[str, Any] = {
+            key: jnp.asarray(leaf, dtype) for key, leaf in leaves.items()
+        }
         return Model(
             topology=topology,
             loops=tuple(loop_of(loop, dtype) for loop in self._loops),
             forces=(),
-            **{key: jnp.asarray(leaf, dtype) for key, leaf in leaves.items()},
+            **arrays,
         )
 
     def _topology(self) -> Topology:
@@ -218,6 +223,7 @@ class ModelBuilder:
             frame_names=tuple(frame["name"] for frame in frames),
             frame_bodies=tuple(frame["body"] for frame in frames),
             frame_joint_names=tuple(frame["joint_name"] for frame in frames),
+            report=Notes(self.notes),
         )
 
     def _leaves(self) -> dict[str, np.ndarray]:

@@ -11,9 +11,11 @@ from jax.typing import DTypeLike
 from jaxtyping import Array, Float
 
 from jaxdyn.model._check import Body, is_index, is_world
+from jaxdyn.model._report import Notes
 from jaxdyn.model._show import show
 from jaxdyn.model.elements import (
     AbstractForce,
+    Actuators,
     Loop,
     Placement,
     check_loop,
@@ -33,10 +35,10 @@ class Model(eqx.Module):
     stand in docs/conventions.md.
 
     Attributes:
-        topology: names, parents and joint types. Names do not decide programs: models
-            that differ only in names share compiled programs and can be stacked
-            (`jax.tree.map`). What a compiled program returns, and a stack, has the
-            names of the first model.
+        topology: names, parents and joint types, and the report. Names and report do
+            not decide programs: models that differ only in them share compiled programs
+            and can be stacked (`jax.tree.map`). What a compiled program returns, and a
+            stack, has those of the first model.
         gravity: acceleration of free fall, in world axes.
         R, p: pose of the joint frame of each body in the body frame of its parent.
         axis, axis2: directions of the joint in its joint frame; normalised where used.
@@ -50,6 +52,7 @@ class Model(eqx.Module):
         frame_R, frame_p: pose of each named frame in the body that carries it.
         loops: cut joints that close kinematic loops.
         forces: elements that act between bodies or in joints, such as `SpringDamper`.
+        actuators: data for `jd.actuate`, empty without any; they act through tau alone.
     """
 
     gravity: Float[Array, "3"]
@@ -76,12 +79,13 @@ class Model(eqx.Module):
     loops: tuple[Loop, ...]
     forces: tuple[AbstractForce, ...]
     topology: Topology = eqx.field(static=True)
+    actuators: Actuators | tuple[()] = ()
 
     def find(self, field: str, name: str | None = None) -> Any:
         """The index of a name in a field of the topology, None if it is not there.
 
         Args:
-            field: "names" of bodies, "joint_names" or "frame_names".
+            field: "names" of bodies, "joint_names", "frame_names" or "report".
             name: by default the whole field is returned.
         """
         if any(map(is_staged, jax.tree.leaves(self))):
@@ -102,6 +106,11 @@ class Model(eqx.Module):
     def joint_names(self) -> tuple[str, ...]:
         """The names of the joints; joint i moves body i."""
         return self.find("joint_names")
+
+    @property
+    def report(self) -> Notes:
+        """What a reader left out of its file, repaired or kept as data; a table."""
+        return self.find("report")
 
     @property
     def joints(self) -> tuple[str, ...]:

@@ -47,12 +47,11 @@ def test_a_source_that_is_neither_path_nor_text_is_an_error(
 
 
 @pytest.mark.parametrize("name", ["unknown", "utf-32", "shift_jis", "rot13", "hex"])
-@pytest.mark.parametrize("read", [load_urdf, load_mjcf])
-def test_encoding_that_is_not_known_is_an_error(read, name, tmp_path):
+def test_encoding_that_is_not_known_is_an_error(name, tmp_path):
     file = tmp_path / "robot.xml"
     file.write_text(f"<?xml version='1.0' encoding='{name}'?><robot name='r'/>")
     with pytest.raises(ValueError, match="robot.xml: .*expected XML in an encoding th"):
-        read(file)
+        load_urdf(file)
 
 
 def test_settings_in_deep_brackets_are_an_error(tmp_path):
@@ -71,8 +70,9 @@ def test_only_ascii_digits_make_a_number(word, tmp_path):
         numbers(["1", word])
     with pytest.raises(ValueError, match="<mass value=.*expected one number"):
         load_urdf(URDF.format(word))
-    with pytest.raises(ValueError, match="size is .*expected 1 or 2 or 3 numbers"):
-        load_mjcf(MJCF.format(word))
+    if word != "0x10":  # MuJoCo reads hexadecimal numbers
+        with pytest.raises(ValueError, match="MJCF text, line 1: .*format .* 'size'"):
+            load_mjcf(MJCF.format(word))
     file = tmp_path / "log.csv"
     file.write_text(f't;j_link1.q\n0;0\n1;"{word}"\n')
     with pytest.raises(ValueError, match="line 3: j_link1.q is .*expected a number"):

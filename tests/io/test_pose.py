@@ -44,8 +44,8 @@ def test_directions_of_any_length_are_read(length):
 
 
 def test_orientation_that_is_long_in_mjcf_is_read():
-    inside = '<joint axis="0 1e200 0"/><geom size="1"/>'
-    body = f'<body quat="0 0 3e200 4e200">{inside}</body>'
+    inside = '<joint axis="0 1e100 0"/><geom size="1"/>'
+    body = f'<body quat="0 0 3e100 4e100">{inside}</body>'
     model = load_mjcf(f"<mujoco><worldbody>{body}</worldbody></mujoco>")
     np.testing.assert_array_equal(model.axis[0], [0, 1, 0])
     want = [[-1, 0, 0], [0, -0.28, 0.96], [0, 0.96, 0.28]]

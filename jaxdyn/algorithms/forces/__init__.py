@@ -1,5 +1,6 @@
-"""Force elements between bodies: their part in the dynamics, and those that ship."""
+"""Force elements: their part in the dynamics, those that ship; actuators."""
 
+from jaxdyn.algorithms.forces._actuate import actuate as actuate
 from jaxdyn.algorithms.forces._elements import element_energy as element_energy
 from jaxdyn.algorithms.forces._elements import element_forces as element_forces
 from jaxdyn.algorithms.forces._elements import element_losses as element_losses

@@ -1,222 +1,175 @@
-"""The bodies of an MJCF file as parts, in the order of the file."""
+"""The bodies, joints and sites of a compiled MuJoCo model as parts and frames."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
-from typing import Any
-from xml.etree.ElementTree import Element
+from typing import Any, SupportsIndex
 
 import numpy as np
 
 from jaxdyn.io._parts import Part
-from jaxdyn.io.mjcf._compiler import Compiler
-from jaxdyn.io.mjcf._defaults import Defaults
-from jaxdyn.io.mjcf._inertia import Piece, body_inertial
-from jaxdyn.io.mjcf._item import Item, check_children, label, refuse
-from jaxdyn.io.mjcf._joint import joint_chain, read_joint
-from jaxdyn.io.mjcf._schema import READ_IN_BODY, SKIPPED_IN_BODY
+from jaxdyn.io._pose import quaternion_to_matrix, rotation_about
+from jaxdyn.io.mjcf._mujoco import gear, names, switched_off
 from jaxdyn.model import Inertial
 
 WORLD = "world"
-_JOINTS = ("joint", "freejoint")
+Side = tuple[str, np.ndarray, np.ndarray]  # a part, and the pose of a frame in it
+_TYPES = ("free", "spherical", "prismatic", "revolute")  # in MuJoCo's order
+_COUNTS = ((7, 6), (4, 3), (1, 1), (1, 1))  # numbers of positions and rates
 
 
-@dataclass(frozen=True)
-class Frame:
-    """A named frame, fixed to a part with the pose (R, p).
-
-    `kind` is what the file calls it, "site" or "frame".
-    """
-
-    kind: str
-    name: str
-    body: str
-    R: np.ndarray
-    p: np.ndarray
+def rotation(quat: np.ndarray) -> np.ndarray:
+    """The rotation of MuJoCo's quaternion w, x, y, z."""
+    w, x, y, z = quat
+    return quaternion_to_matrix(x, y, z, w)
 
 
-@dataclass(frozen=True)
-class _Place:
-    """An element, and where it stands.
-
-    Attributes:
-        element: the element.
-        body: the name of the body around it.
-        childclass: the default class that its surroundings give it.
-        R, p: pose in that body of the frame in which it stands.
-    """
-
-    element: Element
-    body: str
-    childclass: str | None = None
-    R: np.ndarray = field(default_factory=lambda: np.eye(3))
-    p: np.ndarray = field(default_factory=lambda: np.zeros(3))
-
-    def inner(self, R: np.ndarray, p: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """The pose in the body of a frame with the pose (R, p) in this one."""
-        return self.R @ R, self.p + self.R @ p
-
-    @property
-    def label(self) -> str:
-        """The element as error messages name it."""
-        return label(self.element, f"body {self.body!r}")
-
-
-def _inside(place: _Place) -> list[_Place]:
-    """The elements in one, last one first."""
-    return [replace(place, element=element) for element in place.element][::-1]
-
-
-@dataclass
 class Tree:
-    """What is read from the bodies of a file: parts, and frames on them.
+    """Bodies as parts, in MuJoCo's order.
 
     Attributes:
-        compiler, defaults: what gives the elements their meaning.
-        options: arguments of `ModelBuilder.add_body` for all parts.
-        parts, frames: in the order of the file.
-        origins: of each body where MuJoCo's origin is in its part.
-        drawn: pose of MuJoCo's body frame in the world as the file draws it, at qpos0.
-        names: those in use, by kind.
+        m: the compiled model.
+        off: what its flags disable.
+        names, origins: of each body of MuJoCo the name of its part, and where MuJoCo's
+            origin is in that.
+        parts: those of a body with several joints stand one after the other.
+        merged: the parts that are frames of others, by name.
+        taken_joints: names of joints that are in use.
     """
 
-    compiler: Compiler
-    defaults: Defaults
-    options: dict[str, Any]
-    parts: list[Part] = field(default_factory=list)
-    frames: list[Frame] = field(default_factory=list)
-    origins: dict[str, np.ndarray] = field(default_factory=lambda: {WORLD: np.zeros(3)})
-    drawn: dict[str, tuple[np.ndarray, np.ndarray]] = field(
-        default_factory=lambda: {WORLD: (np.eye(3), np.zeros(3))}
-    )
-    names: dict[str, set[str]] = field(
-        default_factory=lambda: {"body": {WORLD}, "joint": set(), "site": set()}
-    )
-    count: int = 0
-
-    def read(self, root: Element) -> None:
-        """Read the bodies of all worldbody sections, depth first."""
-        content: list[_Place] = []
-        for world in root.findall("worldbody"):
-            place = _Place(world, WORLD)
-            Item("worldbody", "<worldbody>", world.attrib)  # checks the attributes
-            content += self._content(replace(place, childclass=self._childclass(place)))
-        for at in content:
-            if at.element.tag in (*_JOINTS, "inertial"):
-                raise ValueError(
-                    f"{at.label}: the world neither moves nor has mass: put it in a "
-                    "<body>, or remove it."
-                )
-        stack = self._sites_and_bodies(content)
-        while stack:
-            stack += self._read_body(stack.pop())
-
-    def _content(self, place: _Place) -> Iterator[_Place]:
-        """The elements in a body or frame, those inside frames included."""
-        pending = _inside(place)
-        while pending:
-            at = pending.pop()
-            element = at.element
-            if element.tag == "frame":
-                item = Item("frame", at.label, element.attrib)
-                R, p = at.inner(*self.compiler.pose(item))
-                frame = replace(at, childclass=self._childclass(at), R=R, p=p)
-                pending += _inside(frame)
-            elif element.tag in READ_IN_BODY:
-                check_children(element, f"body {place.body!r}")
-                yield at
-            elif element.tag not in SKIPPED_IN_BODY:
-                known = ", ".join((*READ_IN_BODY, *SKIPPED_IN_BODY, "frame"))
-                refuse(element, f"body {place.body!r}", f"one of {known}")
-
-    def _read_body(self, place: _Place) -> list[_Place]:
-        """Add the parts of one body; the places of its child bodies, last one first."""
-        self.count += 1
-        name = place.element.get("name", f"body_{self.count}")
-        item = Item("body", place.label, place.element.attrib)
-        pose = place.inner(*self.compiler.pose(item))
-        content = list(
-            self._content(_Place(place.element, name, self._childclass(place)))
-        )
-        joints = [
-            read_joint(self._item(at), at.R, at.p, self.compiler)
-            for at in content
-            if at.element.tag in _JOINTS
+    def __init__(self, m: Any, merge_fixed: bool, options: dict[str, Any]):
+        self.m, self.off = m, switched_off(m)
+        given = names(m, "body")
+        self._taken, self.taken_joints = set(given), set(names(m, "jnt"))
+        self.names = [WORLD] + [
+            name or self.free_name(f"body_{i}") for i, name in enumerate(given) if i
         ]
-        if any(joint.kind == "free" for joint in joints):
-            if len(joints) > 1 or place.body != WORLD:
-                item.fail(
-                    "a free joint stands beside another joint or in a nested body, "
-                    "expected the only joint of a child of worldbody: move or remove it"
-                )
-        parts, origin = joint_chain(name, place.body, pose, joints, self.options)
-        parts[-1].inertial = self._inertial(name, item, content).moved(
-            np.eye(3), origin
-        )
-        self._add(parts)
-        self._draw(name, place.body, pose, origin)
-        if origin.any():
-            frame = Frame("frame", f"{name}_frame", name, np.eye(3), origin)
-            self.frames.append(frame)
-        return self._sites_and_bodies([replace(at, p=at.p + origin) for at in content])
+        self._joint_names = names(m, "jnt")
+        self.origins = np.zeros((m.nbody, 3))
+        self.parts: list[Part] = []
+        for i in range(1, m.nbody):
+            self._add_body(i, options)
+        self.merged = {
+            part.name: part
+            for part in self.parts
+            if merge_fixed and part.joint == "fixed"
+        }
 
-    def _draw(self, name: str, parent: str, pose: Any, origin: np.ndarray) -> None:
-        """Keep where a body is drawn; its pose is given in the parent's part."""
-        (R, p), (R_0, p_0) = pose, self.drawn[parent]
-        self.drawn[name] = R_0 @ R, p_0 + R_0 @ (p - self.origins[parent])
-        self.origins[name] = origin
+    def free_name(self, name: str) -> str:
+        """The name with as many underscores behind it as make it differ from others."""
+        return _free(name, self._taken)
 
-    def _add(self, parts: list[Part]) -> None:
-        for part in parts:
-            self._claim("body", part.name)
-            if part.joint != "fixed":
-                self._claim("joint", part.options["joint_name"])
-        self.parts += parts
+    def _add_body(self, i: int, options: dict[str, Any]) -> None:
+        """Add the parts of a body.
 
-    def _inertial(self, name: str, body: Item, content: list[_Place]) -> Inertial:
-        given: Piece | None = None
-        geoms = []
-        for at in content:
-            if at.element.tag in ("inertial", "geom"):
-                piece = Piece(self._item(at), at.R, at.p)
-                if at.element.tag == "geom":
-                    geoms.append(piece)
-                elif given is None:
-                    given = piece
-                else:
-                    piece.item.fail("the body has two, expected one: remove the other")
-        return body_inertial(name, body, given, geoms, self.compiler)
+        Every joint but the last moves a massless part, named for the body and the
+        joint. A part has its origin at the anchor of its joint and the axes of the
+        body.
+        """
+        m, name, up = self.m, self.names[i], int(self.m.body_parentid[i])
+        parent = self.names[up]
+        R, p = rotation(m.body_quat[i]), self.origins[up] + m.body_pos[i]
+        first, count = m.body_jntadr[i], m.body_jntnum[i]
+        if not count:
+            joint_name = _free(f"j_{name}", self.taken_joints)
+            part = Part(name, parent, "fixed", R, p)
+            part.options = {**options, "joint_name": joint_name}
+            self.parts.append(part)
+            p = np.zeros(3)
+        for k, j in enumerate(range(first, first + count), start=1):
+            kind = _TYPES[m.jnt_type[j]]
+            if kind == "free":
+                R, p = np.eye(3), np.zeros(3)  # its q is the pose in the world
+            anchor, turn, slide = _drawn(m, j, kind)
+            given = self._joint_names[j]
+            last = k == count
+            part_name = name if last else self.free_name(f"{name}_{given or k}")
+            part = Part(part_name, parent, kind, R @ turn, p + R @ (anchor + slide))
+            joint_name = given or _free(f"j_{part_name}", self.taken_joints)
+            part.options = {**options, **self._effects(j, kind)}
+            part.options["joint_name"] = joint_name
+            self.parts.append(part)
+            parent, R, p = part_name, np.eye(3), -anchor
+        axes = rotation(m.body_iquat[i])
+        inertia = axes @ np.diag(m.body_inertia[i]) @ axes.T
+        inertial = Inertial(float(m.body_mass[i]), m.body_ipos[i].copy(), inertia)
+        self.parts[-1].inertial = inertial.moved(np.eye(3), p)
+        self.origins[i] = p
 
-    def _sites_and_bodies(self, content: list[_Place]) -> list[_Place]:
-        """Keep the named sites as frames; the places of the bodies, last one first."""
-        for at in content:
-            name = at.element.get("name")
-            if at.element.tag == "site" and name is not None:
-                self._claim("site", name)
-                R, p = at.inner(*self.compiler.pose(self._item(at)))
-                self.frames.append(Frame("site", name, at.body, R, p))
-        return [at for at in reversed(content) if at.element.tag == "body"]
+    def _effects(self, j: int, kind: str) -> dict[str, Any]:
+        """Joint effects and limits, arguments of `ModelBuilder.add_body`."""
+        m, off = self.m, self.off
+        nq, nv = _COUNTS[m.jnt_type[j]]
+        at = slice(m.jnt_dofadr[j], m.jnt_dofadr[j] + nv)
+        armature, damping = m.dof_armature[at].copy(), m.dof_damping[at].copy()
+        motor = m.jnt_actuatorid[j] if hasattr(m, "jnt_actuatorid") else -1
+        if motor >= 0:  # a motor with inertia and damping of its own
+            square = gear(m, motor)[0] ** 2
+            armature += square * m.actuator_armature[motor]
+            damping += square * m.actuator_damping[motor]
+        effects: dict[str, Any] = {"armature": armature}
+        if "damper" not in off:
+            effects["damping"] = damping
+        if not off & {"frictionloss", "constraint"}:
+            effects["friction"] = m.dof_frictionloss[at].copy()
+        if m.jnt_stiffness[j] and "spring" not in off:
+            effects["stiffness"] = float(m.jnt_stiffness[j])
+        rest = m.qpos_spring[m.jnt_qposadr[j] :][:nq].copy()
+        if nq > 1:
+            rest[-4:] = np.roll(rest[-4:], -1)
+        else:
+            effects["axis"] = m.jnt_axis[j].copy()
+            if m.jnt_limited[j]:
+                effects["lower"], effects["upper"] = m.jnt_range[j]
+            if m.jnt_actfrclimited[j]:
+                effects["effort"] = float(np.abs(m.jnt_actfrcrange[j]).max())
+        if nq == 1 or "stiffness" in effects:
+            effects["rest"] = rest
+        return effects
 
-    def _item(self, at: _Place) -> Item:
-        return self.defaults.item(at.element, f"body {at.body!r}", at.childclass)
+    def carried(self, body: SupportsIndex, R: np.ndarray, p: np.ndarray) -> Side:
+        """The part that carries a frame with the pose (R, p) in a body of MuJoCo."""
+        name, p = self.names[body], self.origins[body] + p
+        while name in self.merged:
+            part = self.merged[name]
+            name, R, p = part.parent, part.R @ R, part.p + part.R @ p
+        return name, R, p
 
-    def _childclass(self, at: _Place) -> str | None:
-        """The default class of what stands inside a body or frame."""
-        childclass = at.element.get("childclass", at.childclass)
-        self.defaults.check(childclass, at.label)
-        return childclass
+    def site(self, k: SupportsIndex) -> Side:
+        """The part that carries a site."""
+        m = self.m
+        return self.carried(m.site_bodyid[k], rotation(m.site_quat[k]), m.site_pos[k])
 
-    def fixed_joint_name(self, name: str) -> str:
-        """A name that is free for the joint of a fixed part or frame."""
-        joint_name = f"j_{name}"
-        while joint_name in self.names["joint"]:
-            joint_name += "_"
-        self.names["joint"].add(joint_name)
-        return joint_name
+    def frames(self) -> Iterator[tuple[str, Side, str]]:
+        """Name, place and joint name of body frames and of named sites, by body."""
+        sites = names(self.m, "site")
+        for i, body in enumerate(self.names):
+            frames = []
+            if self.origins[i].any():
+                side = self.carried(i, np.eye(3), np.zeros(3))
+                frames.append((self.free_name(f"{body}_frame"), side))
+            for k in np.flatnonzero(self.m.site_bodyid == i):
+                if sites[k]:
+                    taken = sites[k] in self._taken
+                    name = f"{sites[k]}_site" if taken else sites[k]
+                    frames.append((self.free_name(name), self.site(k)))
+            for name, side in frames:
+                yield name, side, _free(f"j_{name}", self.taken_joints)
 
-    def _claim(self, kind: str, name: str) -> None:
-        if name in self.names[kind]:
-            raise ValueError(
-                f"<{kind} name={name!r}>: another {kind} has this name, expected names "
-                "that differ: rename one of them."
-            )
-        self.names[kind].add(name)
+
+def _drawn(m: Any, j: int, kind: str) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Anchor of a joint, and its motion at q = 0 from the pose that the file draws."""
+    anchor, turn, slide = np.zeros(3), np.eye(3), np.zeros(3)
+    if kind in ("revolute", "spherical"):
+        anchor = m.jnt_pos[j].copy()
+    drawn = m.qpos0[m.jnt_qposadr[j]]
+    if kind == "revolute":
+        turn = rotation_about(m.jnt_axis[j], -drawn)
+    elif kind == "prismatic":
+        slide = -drawn * m.jnt_axis[j]
+    return anchor, turn, slide
+
+
+def _free(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name

@@ -1,5 +1,6 @@
 """The elements of a model: joints, cut joints and their rows, force elements."""
 
+from jaxdyn.model.elements._actuators import Actuators as Actuators
 from jaxdyn.model.elements._cut_joints import Loop as Loop
 from jaxdyn.model.elements._cut_joints import Placement as Placement
 from jaxdyn.model.elements._cut_joints import check_loop as check_loop
@@ -10,6 +11,9 @@ from jaxdyn.model.elements._forces import Loads as Loads
 from jaxdyn.model.elements._forces import as_leaf as as_leaf
 from jaxdyn.model.elements._forces import body_index as body_index
 from jaxdyn.model.elements._forces import force_of as force_of
+from jaxdyn.model.elements._gravity_compensation import (
+    GravityCompensation as GravityCompensation,
+)
 from jaxdyn.model.elements._joint_checks import DOF_EFFECTS as DOF_EFFECTS
 from jaxdyn.model.elements._joint_checks import DOF_LIMITS as DOF_LIMITS
 from jaxdyn.model.elements._joint_checks import FRICTION_SPEED as FRICTION_SPEED

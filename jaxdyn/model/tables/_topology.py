@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from jaxtyping import Array
 
+from jaxdyn.model._report import Notes
 from jaxdyn.model.elements import JOINT_TYPES, JointType
 from jaxdyn.model.tables._contraction import Contraction, contract
 from jaxdyn.model.tables._modules import Modules, cut_modules
@@ -65,8 +66,9 @@ class Topology:
 
     Two topologies are equal if parents, joint types and the bodies of frames are equal,
     and if they give the same answer to every name that traced code has looked up in one
-    of them (`looked_up`). Otherwise names do not count: models that differ in names
-    share compiled programs and can be stacked.
+    of them (`looked_up`). Otherwise names do not count, nor does the report of what a
+    reader left out: models that differ in these share compiled programs and can be
+    stacked.
     """
 
     name: str
@@ -78,6 +80,7 @@ class Topology:
     frame_names: tuple[str, ...] = ()
     frame_bodies: tuple[int, ...] = ()
     frame_joint_names: tuple[str, ...] = ()
+    report: Notes = Notes()
 
     def __post_init__(self):
         if not self.frame_joint_names:
@@ -88,7 +91,9 @@ class Topology:
 
     def __repr__(self) -> str:
         # short also for a thousand bodies, and another for every other content
-        content = hashlib.sha256(repr(tuple(self.__getstate__().values())).encode())
+        state = self.__getstate__()
+        del state["report"]
+        content = hashlib.sha256(repr(tuple(state.values())).encode())
         digest = content.hexdigest()[:16]
         return f"Topology({self.name!r}, n = {len(self.names)}, {digest})"
 
