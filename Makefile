@@ -3,6 +3,7 @@ PYTHON ?= $(shell command -v python3.11 || command -v python3)
 VENV := .venv
 BIN := $(VENV)/bin
 BENCH := .venv-bench
+ROBOTS := .venv-robots
 WORKERS ?= 2
 
 # tests that run with every annotation of jaxdyn checked: they call and trace every public function
@@ -12,7 +13,7 @@ PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 # "none" leaves out the tests of pages
 BROWSER ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 
-.PHONY: run test test-all test-matrix check browser pictures bench bench-bars bench-all reproduce clean
+.PHONY: run test test-all test-robots test-matrix check browser pictures bench bench-bars bench-all reproduce clean
 .DEFAULT_GOAL := run
 
 $(VENV)/.installed-%: pyproject.toml
@@ -23,6 +24,11 @@ $(VENV)/.installed-%: pyproject.toml
 $(BENCH)/.installed: pyproject.toml benchmarks/requirements.txt
 	test -x $(BENCH)/bin/python || $(PYTHON) -m venv $(BENCH)
 	$(BENCH)/bin/python -m pip install --quiet --disable-pip-version-check -e . -r benchmarks/requirements.txt
+	touch $@
+
+$(ROBOTS)/.installed: pyproject.toml tests/collections/requirements.txt
+	test -x $(ROBOTS)/bin/python || $(PYTHON) -m venv $(ROBOTS)
+	$(ROBOTS)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[test]' -r tests/collections/requirements.txt
 	touch $@
 
 $(VENV)/.installed-run: EXTRAS := [view]
@@ -59,6 +65,9 @@ reproduce: $(VENV)/.installed-run  ## all experiments, a quarter of an hour: res
 test-all: check browser  ## check, then all tests, also those that repeat others at another size
 	$(PYTEST) --jaxtyping-packages=jaxdyn,beartype.beartype -m ""
 
+test-robots: $(ROBOTS)/.installed  ## the robots of public packages beside MuJoCo and Pinocchio: half an hour
+	JAXDYN_COLLECTIONS=1 $(ROBOTS)/bin/python -m pytest -n $(WORKERS) tests/collections
+
 pictures: $(VENV)/.installed-test browser  ## README's first picture: docs/images/animation.png
 	$(BIN)/python docs/pictures.py
 
@@ -72,5 +81,5 @@ bench-all: $(BENCH)/.installed  ## all robots, batches and peers: hours; docs/pe
 	$(BENCH)/bin/python -m benchmarks --publish
 
 clean:
-	rm -rf $(VENV) $(BENCH) .venv-matrix results build *.egg-info .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(BENCH) $(ROBOTS) .venv-matrix results build *.egg-info .pytest_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
