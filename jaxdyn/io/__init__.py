@@ -12,6 +12,7 @@ from jaxdyn.io._dict import to_dict as to_dict
 from jaxdyn.io._files import numbers as numbers
 from jaxdyn.io._index import write_index as write_index
 from jaxdyn.io._index import write_page as write_page
+from jaxdyn.io._load import load as load
 from jaxdyn.io._log_checks import column_names as column_names
 from jaxdyn.io._logs import Log as Log
 from jaxdyn.io._logs import load_log as load_log
