@@ -100,6 +100,7 @@ from jaxdyn.io import from_dh as from_dh
 from jaxdyn.io import from_dict as from_dict
 from jaxdyn.io import from_mujoco as from_mujoco
 from jaxdyn.io import from_mujoco_model as from_mujoco_model
+from jaxdyn.io import load as load
 from jaxdyn.io import load_mjcf as load_mjcf
 from jaxdyn.io import load_urdf as load_urdf
 from jaxdyn.io import to_dict as to_dict

@@ -36,6 +36,8 @@ def info(arguments: argparse.Namespace) -> int:
     if arguments.degrees and arguments.q is not None:
         q = radians(model, "q", q).tolist()
     print(model)
+    if model.report:
+        print(f"\nreport\n{model.report}")
     print(f"\nmodules\n{model.modules}\n\npose q = {[round(x, 6) for x in q]}")
     pose = jnp.asarray(q, model.dtype)
     bodies, frames = forward_kinematics(model, pose), frame_poses(model, pose)

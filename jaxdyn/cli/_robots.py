@@ -2,7 +2,6 @@
 
 import difflib
 import inspect
-import json
 import sys
 import warnings
 from functools import partial
@@ -11,10 +10,11 @@ from typing import Any
 
 from jaxdyn import robots
 from jaxdyn.cli._settings import Robot
-from jaxdyn.io import from_dict, load_mjcf, load_urdf
+from jaxdyn.io import load as load_file
 from jaxdyn.model import Model
 
 KNOWN = [name for name in vars(robots) if not name.startswith("_")]
+_ENDINGS = (".urdf", ".xml", ".mjcf", ".json")
 _SIZED = {"chain": {"n": 7}, "random_tree": {"seed": 1}}
 
 
@@ -25,13 +25,13 @@ def load(robot: str, folder: Path = Path(), /, **options: Any) -> Model:
         folder: where the path of a file starts.
         options: keyword arguments of the function that makes the robot or reads it.
     """
-    reader = _READERS.get(Path(robot).suffix.lower())
-    if reader is not None:
+    if robot not in KNOWN and is_robot(robot):
         if not (folder / robot).is_file():
             raise ValueError(f"robot {robot!r}: there is no file {folder / robot}.")
-        make, first = partial(reader, folder / robot), 1
+        make, known = partial(load_file, folder / robot), [*options]
     elif robot in KNOWN:
-        make, first = getattr(robots, robot), 0
+        make = getattr(robots, robot)
+        known = [*inspect.signature(make).parameters]
         options = _SIZED.get(robot, {}) | options
     else:
         near = difflib.get_close_matches(robot, KNOWN, n=1)
@@ -40,8 +40,6 @@ def load(robot: str, folder: Path = Path(), /, **options: Any) -> Model:
             f"robot {robot!r} is not known, expected a file ending in .urdf, .xml, "
             f".mjcf or .json, or one of: {', '.join(KNOWN)}.{advice}"
         )
-    function = reader or make
-    known = list(inspect.signature(function).parameters)[first:]
     for name in options:
         if name not in known:
             raise ValueError(
@@ -69,26 +67,4 @@ def robot_model(given: str | Robot, folder: Path, dtype: str = "float64") -> Mod
 
 def is_robot(text: str) -> bool:
     """Whether this is the name of a robot, or of a file that could hold one."""
-    return text in KNOWN or Path(text).suffix.lower() in _READERS
-
-
-def _load_json(
-    path: Path, *, check_inertia: bool | None = None, dtype: Any = None
-) -> Model:
-    try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except json.JSONDecodeError as error:
-        raise ValueError(
-            f"{path}, line {error.lineno}: {error.msg}: expected a robot in JSON."
-        ) from None
-    except (ValueError, RecursionError) as error:  # not UTF-8, or nested too deep
-        raise ValueError(f"{path}: {error}: expected a robot in JSON.") from None
-    return from_dict(data, check_inertia=check_inertia, dtype=dtype)
-
-
-_READERS = {
-    ".urdf": load_urdf,
-    ".xml": load_mjcf,
-    ".mjcf": load_mjcf,
-    ".json": _load_json,
-}
+    return text in KNOWN or Path(text).suffix.lower() in _ENDINGS

@@ -26,6 +26,7 @@ from jaxdyn.algorithms.recursions import (
 )
 from jaxdyn.algorithms.steps import BaseMotion
 from jaxdyn.dynamics._methods import FORWARD, SOLVERS, choose
+from jaxdyn.dynamics._resistance import settled_resistance
 from jaxdyn.dynamics._tree import ForwardMethod
 from jaxdyn.model import CHUNK, Model, arguments
 from jaxdyn.program import compiled
@@ -46,7 +47,8 @@ class Baumgarte(eqx.Module):
     damping: Float[Array, ""] | float = 1.0
 
 
-@compiled("method", "tolerance", flat=False)  # few methods can be one kernel
+# few methods can be one kernel
+@compiled("method", "tolerance", flat=False, settle=settled_resistance)
 def constrained_dynamics(
     model: Model,
     q: Float[Array, " nq"],

@@ -21,6 +21,7 @@ from jaxdyn.algorithms.recursions import (
 from jaxdyn.algorithms.steps import BaseMotion
 from jaxdyn.dynamics._constrained import constrained
 from jaxdyn.dynamics._methods import FORWARD, automatic, choose
+from jaxdyn.dynamics._resistance import check_resistance, settled_resistance
 from jaxdyn.model import CHUNK, Model, arguments, singular_joints
 from jaxdyn.program import compiled
 
@@ -33,6 +34,7 @@ def factor(model: Model, q: Float[Array, " nq"]) -> Factor:
     Raises:
         ValueError: a pivot is zero but for rounding (known only outside `jax.jit`).
     """
+    check_resistance(model)
     result = _factor(model, q)
     if not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((model, q))):
         least, eps = _least_pivot(model, q), jnp.finfo(model.dtype).eps
@@ -82,6 +84,7 @@ def _settled(model: Model, *values: PyTree) -> dict[str, str | int]:
             f"chunk is {chunk} for method {method!r}, expected None: only 'parallel' "
             "has pieces."
         )
+    check_resistance(model)
     method = automatic(method, "denoc", model, *arrays)
     return dict(method=method, refine=int(refine), chunk=int(size))
 
@@ -158,7 +161,7 @@ def checked_dynamics(
     return CheckedDynamics(qdd, residual, correction, pivot)
 
 
-@compiled()
+@compiled(settle=settled_resistance)
 def linearize(
     model: Model,
     q: Float[Array, " nq"],

@@ -13,6 +13,7 @@ from jaxdyn.io._drafts import new_file as new_file
 from jaxdyn.io._files import numbers as numbers
 from jaxdyn.io._index import write_index as write_index
 from jaxdyn.io._index import write_page as write_page
+from jaxdyn.io._load import load as load
 from jaxdyn.io._log_checks import column_names as column_names
 from jaxdyn.io._logs import Log as Log
 from jaxdyn.io._logs import join_logs as join_logs

@@ -55,8 +55,8 @@ def from_dict(
 
     Args:
         check_inertia: None warns of inertias that violate the triangle inequality, and
-            True makes them an error. False accepts them, and joints that no inertia
-            resists (see `singular_joints`).
+            True makes them an error. False accepts them, negative ones, and joints that
+            no inertia resists (see `singular_joints`).
         dtype: type of the leaves, by default JAX's default floating type.
     """
     _known(data, "model", _MODEL_KEYS | _NOTES, required={"bodies"})
@@ -67,7 +67,7 @@ def from_dict(
     )
     inertials = {}
     for i, body in enumerate(_listed(data, "bodies")):
-        inertial = _add_body(builder, i, body, bool(check_inertia))
+        inertial = _add_body(builder, i, body, check_inertia)
         inertials[body["name"]] = inertial
     for frame in _listed(data, "frames"):
         keys = {"name", "body", "R", "p", "joint_name"}
@@ -127,7 +127,7 @@ def _listed(data: dict[str, Any], key: str) -> Sequence[Any]:
 
 
 def _add_body(
-    builder: ModelBuilder, i: int, body: Any, check_inertia: bool
+    builder: ModelBuilder, i: int, body: Any, check_inertia: bool | None
 ) -> Inertial:
     """Adds the i-th body and returns its inertial data."""
     named = isinstance(body, dict) and "name" in body

@@ -7,9 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from jaxdyn.model import Inertial, Model, ModelBuilder
+from jaxdyn.model import UNRESISTED, Inertial, Model, ModelBuilder
 
 _SHOWN = 5  # notes in a warning
+_TOLD = (
+    "left out",
+    "kept as given",
+    f"{UNRESISTED} it:",
+)  # also where the motion is the same
 
 
 @dataclass
@@ -37,7 +42,7 @@ class Part:
 def warn_of_changes(model: Model, stacklevel: int) -> None:
     """Warn once of what a reader left out of a model that moves differently for it."""
     report = model.report
-    found = [x for x in report if x.changes_motion or x.became.startswith("left out")]
+    found = [x for x in report if x.changes_motion or x.became.startswith(_TOLD)]
     if found:
         shown = [f"  {x.element} {x.place}: {x.became}" for x in found[:_SHOWN]]
         if len(found) > _SHOWN:
@@ -74,8 +79,8 @@ def assemble(builder: ModelBuilder, parts: list[Part], merge_fixed: bool) -> Non
     }  # for each part the body that carries it and its pose there
     inertials: dict[str, Inertial] = {}
     for part in parts:
-        triangle = part.options.get("check_inertia", True)
-        part.inertial.check(part.name, triangle=triangle)
+        check = part.options.get("check_inertia", True)
+        part.inertial.check(part.name, bool(check), check is not False)
         body, R, p = carrier[part.parent]
         if merge_fixed and part.joint == "fixed":
             R, p = R @ part.R, p + R @ part.p

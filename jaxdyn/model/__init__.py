@@ -20,6 +20,7 @@ from jaxdyn.model._parameters import to_pi as to_pi
 from jaxdyn.model._parameters import (
     with_inertial_parameters as with_inertial_parameters,
 )
+from jaxdyn.model._report import UNRESISTED as UNRESISTED
 from jaxdyn.model._report import Note as Note
 from jaxdyn.model._report import Notes as Notes
 from jaxdyn.model._singular import singular_joints as singular_joints

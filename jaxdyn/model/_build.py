@@ -84,7 +84,7 @@ class ModelBuilder:
         p: Numbers = (0.0, 0.0, 0.0),
         inertial: Inertial | None = None,
         joint_name: str | None = None,
-        check_inertia: bool = True,
+        check_inertia: bool | None = True,
         **effects: Numbers,
     ) -> int:
         """Add one body and return its index.
@@ -102,13 +102,16 @@ class ModelBuilder:
             inertial: mass, centre of mass and inertia, in the body's own frame, which
                 is the joint frame after the joint has moved. By default it has none.
             joint_name: by default "j_" and the name of the body; different from others.
-            check_inertia: False accepts a violation of the triangle inequality.
+            check_inertia: None accepts a violation of the triangle inequality, and
+                False negative principal inertias too.
             effects: armature, damping, friction, friction_speed, stiffness, effort,
                 velocity (one number or one per degree of freedom), rest, lower, upper
                 (one per coordinate).
         """
         kind = check_joint(name, joint)
-        inertial = (inertial or Inertial()).check(name, triangle=check_inertia)
+        inertial = (inertial or Inertial()).check(
+            name, triangle=bool(check_inertia), positive=check_inertia is not False
+        )
         first, second = check_axes(name, joint, kind, axis, axis2)
         row = {
             "name": self._free_name("body", name),

@@ -93,11 +93,15 @@ class Inertial:
         side += ball * (83 / 320 * radius**2 + (length / 2 + 3 / 8 * radius) ** 2)
         return Inertial(mass, np.zeros(3), np.diag([side, side, axial]))
 
-    def check(self, body: str, triangle: bool = True) -> "Inertial":
+    def check(
+        self, body: str, triangle: bool = True, positive: bool = True
+    ) -> "Inertial":
         """The same data as arrays, or a `ValueError` naming `body` if it cannot exist.
 
-        A body without mass may still carry inertia, such as a hub that turns about its
-        own axis only: for it the triangle inequality is not asked.
+        Without `positive`, negative principal inertias are accepted, and without
+        `triangle` those that violate the triangle inequality. A body without mass may
+        still carry inertia, such as a hub that turns about its own axis only: for it
+        the triangle inequality is not asked.
         """
         mass = float(check_finite(body, "mass", self.mass, ()))
         com = check_finite(body, "com", self.com, (3,))
@@ -115,7 +119,7 @@ class Inertial:
                 "tensor, products of inertia with their minus sign on both sides."
             )
         low = np.linalg.eigvalsh(I)[0]
-        if low < -checked._rounding():
+        if positive and low < -checked._rounding():
             raise ValueError(
                 f"body {body!r}: inertia has the negative principal value {low:g}, "
                 "expected zero or more: it must be about the centre of mass, in body "
@@ -132,16 +136,41 @@ class Inertial:
     def doubt(self) -> str:
         """What no rigid body with such principal inertias has, empty if there is none.
 
-        They violate the triangle inequality, as published data may, and those that
-        were estimated part by part.
+        One is negative, or they violate the triangle inequality, as published data may,
+        and those that were estimated part by part.
         """
         low, middle, high = np.linalg.eigvalsh(self.inertia)
+        if low < -self._rounding():
+            return f"principal inertia {low:g} is negative"
         if self.mass == 0 or low + middle >= high - self._rounding():
             return ""
         return (
             f"principal inertias {low:g}, {middle:g}, {high:g} violate the triangle "
             "inequality (no principal value may exceed the sum of the other two)"
         )
+
+    def without_rounding(self) -> "Inertial":
+        """The same without principal inertias that are negative by rounding only.
+
+        It is this object if there are none.
+        """
+        low = np.linalg.eigvalsh(self.inertia)[0]
+        exact = 16 * np.finfo(float).eps * np.abs(self.inertia).max()
+        if not -self._rounding() <= low < -exact:
+            return self
+        return Inertial(self.mass, self.com, _positive(self.inertia))
+
+    def nearest(self) -> "Inertial":
+        """The nearest data that a body of this mass and centre of mass can have.
+
+        Negative principal values of the second moments tr(I)/2 1 - I become zero: of
+        all possible second moments these differ least in the Frobenius norm. For a body
+        without mass these are negative principal values of the inertia itself.
+        """
+        if self.mass == 0:
+            return Inertial(self.mass, self.com, _positive(self.inertia))
+        S = _positive(np.trace(self.inertia) / 2 * np.eye(3) - self.inertia)
+        return Inertial(self.mass, self.com, np.trace(S) * np.eye(3) - S)
 
     def _rounding(self) -> float:
         """By how much the inertia may be off, also if it was moved from the origin."""
@@ -154,3 +183,9 @@ class Inertial:
 def point_inertia(mass: float | int, c: np.ndarray) -> np.ndarray:
     """The inertia mass (c.c 1 - c cᵀ) of a point mass at `c` about the origin."""
     return mass * (c @ c * np.eye(3) - np.outer(c, c))
+
+
+def _positive(A: np.ndarray) -> np.ndarray:
+    """The symmetric matrix with zeros for its negative eigenvalues."""
+    values, axes = np.linalg.eigh(A)
+    return (axes * np.maximum(values, 0)) @ axes.T

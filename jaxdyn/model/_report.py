@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+UNRESISTED = "no inertia resists"  # how a note on such joints begins
+
 
 @dataclass(frozen=True)
 class Note:

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.loops import loop_residual
 from jaxdyn.algorithms.recursions import kinetic_energy, potential_energy
-from jaxdyn.dynamics import SOLVERS
+from jaxdyn.dynamics import SOLVERS, check_resistance
 from jaxdyn.model import Model, arguments, is_index
 from jaxdyn.simulate._drift import Drift, Projected, check_closed, check_drift
 from jaxdyn.simulate._equations import Equations
@@ -82,13 +82,15 @@ def simulate(
     Raises:
         ValueError: wrong shapes, times that do not increase, a solver for other terms,
             forward mode by an adjoint for reverse mode, a first state that is not
-            finite, opens a loop or is beyond a limit of the event.
+            finite, opens a loop or is beyond a limit of the event; a joint that no
+            inertia resists, if the reader of the model noted it.
         RuntimeError: too many steps, too short steps, a motion that is not finite; in
             traced code also a start beyond a limit.
     """
     model, q0, qd0 = arguments(model, q0=q0, qd0=qd0)
     ts = jnp.asarray(ts).astype(q0.dtype)
     _check_times(ts)
+    check_resistance(model)
     check_start(model, q0, qd0, event)
     check_closed(model, q0, qd0)
     _check_method(method, loop_method, model)

@@ -1,13 +1,17 @@
 import contextlib
 import inspect
 import json
+import pickle
+import warnings
 from functools import partial
 from pathlib import Path
 
+import equinox as eqx
 import jax
 import numpy as np
 import pytest
 
+import jaxdyn as jd
 from jaxdyn import robots
 from jaxdyn.io import load_urdf, to_urdf
 from jaxdyn.io.urdf._xml import MOMENTS
@@ -109,7 +113,9 @@ def reference_cases():
 @pytest.mark.reference
 @pytest.mark.parametrize("expected, urdf", list(reference_cases()))
 def test_urdf_of_a_reference_robot_is_its_dictionary(expected, urdf):
-    model = load_urdf(urdf, gravity=expected["gravity"], check_inertia=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of published inertias that no body has
+        model = load_urdf(urdf, gravity=expected["gravity"], strict=True)
     bodies = expected["bodies"]
     assert model.names == tuple(body["name"] for body in bodies)
     assert model.joint_names == tuple(f"j_{body['name']}" for body in bodies)
@@ -164,36 +170,76 @@ def test_rpy_turns_about_fixed_axes_roll_first():
     np.testing.assert_array_equal(model.p[0], [1, 2, 3])
 
 
-def test_inertias_that_no_body_has_are_one_warning_or_an_error_on_request():
-    text = robot(
-        *(link("base", ""), link("arm", FLAT), joint("j", "base", "arm")),
-        *(link("tool", FLAT), joint("f", "arm", "tool", "fixed")),
-    )
-    said = "'arm': principal inertias .*; body 'tool': .* check_inertia=False"
+@pytest.mark.parametrize("strict", [False, True])
+def test_inertias_that_no_body_has_are_one_warning_or_an_error_on_request(strict):
+    text = fixed_tool(FLAT, FLAT)
+    said = "'r' will move as .*\n  inertia arm, tool: kept as given: principal inert"
     with pytest.warns(UserWarning, match=said) as found:
-        model = load_urdf(text)
+        model = load_urdf(text, strict=strict)
     assert len(found) == 1
-    assert model.mass.item() == load_urdf(text, check_inertia=False).mass.item() == 4
-    with pytest.raises(
-        ValueError, match="'arm': principal inertias .* check_inertia=F"
-    ):
-        load_urdf(text, check_inertia=True)
-    with pytest.raises(ValueError, match="'tool': principal inertias"):
-        load_urdf(fixed_tool(FLAT), check_inertia=True)
+    assert model.mass.item() == 4
+    said = "2 problems:\n  link 'arm': principal inertias .*\n  link 'tool': .*nearest"
+    with pytest.raises(ValueError, match=said):
+        load_urdf(text, strict=strict, inertia="error")
+    with pytest.raises(ValueError, match="link 'tool': principal inertias"):
+        load_urdf(fixed_tool(FLAT), strict=strict, inertia="error")
 
 
-def test_negative_inertias_of_rounding_are_read():
-    def text(**moments):
-        values = {key: moments.get(key, 0) for key in MOMENTS}
-        inside = " ".join(f'{key}="{value}"' for key, value in values.items())
-        place = '<origin xyz="0.1 0.1 0.1"/><mass value="2"/>'
-        return one_joint(body=f"<inertial>{place}<inertia {inside}/></inertial>")
+def test_the_warning_points_to_the_caller():
+    with pytest.warns(UserWarning) as found:
+        load_urdf(fixed_tool(FLAT))
+    assert found[0].filename == __file__
 
-    for moments in (dict(ixx=1, iyy=1, izz=-1e-7), dict(ixz=1.35525e-20)):
-        assert load_urdf(text(**moments), check_inertia=True).n == 1
-    for moments in (dict(ixx=1, iyy=1, izz=-1e-5), dict(ixz=1e-5)):
-        with pytest.raises(ValueError, match="negative principal value -1e-05"):
-            load_urdf(text(**moments), check_inertia=False)
+
+def diagonal(x, y, z, mass=2, **products):
+    """A robot whose link has these principal inertias."""
+    values = dict.fromkeys(MOMENTS, 0) | dict(ixx=x, iyy=y, izz=z) | products
+    inside = " ".join(f'{key}="{value}"' for key, value in values.items())
+    place = f'<origin xyz="0.1 0.1 0.1"/><mass value="{mass}"/>'
+    return one_joint(body=f"<inertial>{place}<inertia {inside}/></inertial>")
+
+
+@pytest.mark.parametrize("text", [diagonal(1, 1, -1e-7), diagonal(0, 0, 0, ixz=1e-20)])
+def test_inertias_that_are_negative_by_rounding_become_zero(text):
+    given = load_urdf(text, strict=True, inertia="error")
+    assert np.linalg.eigvalsh(given.inertia[0])[0] < -1e-21
+    for options in ({}, {"inertia": "error"}, {"inertia": "nearest"}):
+        model = load_urdf(text, **options)
+        assert np.linalg.eigvalsh(model.inertia[0])[0] > -1e-35
+        np.testing.assert_allclose(model.inertia, given.inertia, rtol=0, atol=1e-7)
+        (note,) = model.report
+        assert (note.element, note.place) == ("inertia", "arm")
+        assert not note.changes_motion
+
+
+@pytest.mark.parametrize("text", [diagonal(1, 1, -1e-5), diagonal(0, 0, 0, ixz=1e-5)])
+def test_negative_inertias_are_kept_and_reported_or_an_error_on_request(text):
+    with pytest.warns(UserWarning, match="arm: kept as given: .* -1e-05 is negative"):
+        model = load_urdf(text)
+    np.testing.assert_allclose(np.linalg.eigvalsh(model.inertia[0])[0], -1e-5)
+    for options in ({"inertia": "error"}, {"strict": True}):
+        with pytest.raises(ValueError, match="link 'arm': .* -1e-05 is negative"):
+            load_urdf(text, **options)
+
+
+@pytest.mark.parametrize(
+    "text, expected",
+    [
+        (diagonal(1, 1, 3), (1.5, 1.5, 3)),  # second moments 1.5, 1.5, -0.5
+        (diagonal(1, 2, -0.5), (1.75, 2, 0.25)),  # second moments 0.25, -0.75, 1.75
+        (diagonal(1, 2, -0.5, mass=0), (1, 2, 0)),
+    ],
+)
+def test_nearest_inertia_has_the_second_moments_that_differ_least(text, expected):
+    with pytest.warns(UserWarning, match="will not move .*\n.*arm: nearest possible"):
+        model = load_urdf(text, inertia="nearest")
+    np.testing.assert_allclose(model.inertia[0], np.diag(expected), atol=1e-15)
+    assert model.report.changing_motion
+
+
+def test_unknown_choice_for_inertia_is_reported():
+    with pytest.raises(ValueError, match="inertia is 'repair', expected one of: as gi"):
+        load_urdf(one_joint(), inertia="repair")
 
 
 def test_inertia_is_turned_by_the_rpy_of_the_inertial():
@@ -338,26 +384,321 @@ def test_gazebo_without_effect_on_the_motion_is_skipped(inside):
 
 
 @pytest.mark.parametrize(
-    "ignored, inside, extra",
+    "place, inside, extra, acts",
     [
-        ("mimic", '<mimic joint="k"/>', ""),
-        ("rotor", "<rotor/>", ""),
-        ("spring", '<dynamics spring="1"/>', ""),
-        ("gazebo", "", "<gazebo><static>true</static></gazebo>"),
+        ("joint/mimic", '<mimic joint="k"/>', "", True),
+        ("joint/rotor", "<rotor/>", "", True),
+        ("joint/drive", "<drive/>", "", False),
+        ("joint/dynamics/@spring", '<dynamics spring="1"/>', "", True),
+        ("joint/limit/@gear_velocity", '<limit gear_velocity="1"/>', "", False),
+        ("joint/limit/@twist", '<limit twist="1"/>', "", False),
+        ("robot/gazebo", "", "<gazebo><static>true</static></gazebo>", True),
+        ("robot/loop_joint", "", "<loop_joint/>", True),
     ],
 )
-def test_ignored_elements_and_attributes_are_skipped(ignored, inside, extra):
-    model = load_urdf(one_joint(inside, extra=extra), ignore=(ignored,))
-    assert_same_models(model, load_urdf(one_joint()))
+@pytest.mark.parametrize("strict", [False, True])
+def test_what_is_skipped_on_request_is_noted(place, inside, extra, acts, strict):
+    name = "robot" if place.startswith("robot") else "j"
+    text = one_joint(inside, extra=extra)
+    for skip in (place, [f"{place}/{name}"]):
+        with told(acts, rf"will not move .*\n  {place} {name}: left out: "):
+            model = load_urdf(text, skip=skip, strict=strict)
+        assert_same_models(model, load_urdf(one_joint()))
+        (note,) = model.report
+        assert (note.element, note.place, note.changes_motion) == (place, name, acts)
+
+
+def told(warns, match):
+    return pytest.warns(UserWarning, match=match) if warns else contextlib.nullcontext()
+
+
+def test_skip_removes_one_place_only():
+    origin, text = '<origin xyz="1 2 3"/>', one_joint('<origin xyz="1 2 3"/>')
+    model = load_urdf(
+        text.replace("<inertial", f"{origin}<inertial"), skip="link/origin"
+    )
+    np.testing.assert_array_equal(model.p[0], [1, 2, 3])
+
+
+def test_unknown_place_to_skip_is_reported_with_the_known_ones():
+    text = one_joint('<drive/><mimic joint="k"/>')
+    said = (
+        "skip has 'joint/mimic/k', 'mimic', expected some of: joint/mimic, "
+        "robot/gazebo, joint/drive, joint/drive/j, joint/mimic/j."
+    )
+    with pytest.raises(ValueError, match=said):
+        load_urdf(text, skip=("mimic", "joint/mimic/k"))
+    with pytest.raises(ValueError, match="skip has 'joint/parent', expected some of"):
+        load_urdf(one_joint(), skip=("joint/parent",))
+
+
+def hand(*inside):
+    """A robot with one moving finger for each content of a joint."""
+    fingers = [f"f{k}" for k in range(len(inside))]
+    joints = [
+        joint(f"j{x}", "palm", x, "continuous", y)
+        for x, y in zip(fingers, inside, strict=True)
+    ]
+    return robot(link("palm"), *map(link, fingers), *joints)
+
+
+def test_all_mimic_joints_are_one_error_with_the_call_that_loads_the_file(tmp_path):
+    text = hand("", '<mimic joint="jf0"/>', '<drive/><mimic joint="jf0" offset="1"/>')
+    path = tmp_path / "hand.urdf"
+    path.write_text(text)
+    pairs = "'jf1' follows 'jf0', 'jf2' follows 'jf0': "
+    for skip, strict in (((), False), ((), True), (("joint/drive",), True)):
+        options = dict(skip=skip, strict=strict and bool(skip))
+        with pytest.raises(ValueError, match=f"cannot hold: {pairs}") as error:
+            load_urdf(path, **options)
+        call = str(error.value).partition("with load_urdf(")[2].removesuffix(").")
+        assert call == f"{str(path)!r}, skip={(*skip, 'joint/mimic')}"
+    with pytest.warns(UserWarning, match="joint/mimic jf1, jf2: left out: the joint m"):
+        model = load_urdf(path, skip=("joint/mimic",))
+    assert model.nv == 3
+    with pytest.raises(ValueError, match="cannot hold: 'jf2' follows 'jf0': "):
+        load_urdf(text, skip=("joint/mimic/jf1",))
+
+
+def test_mimic_of_a_fixed_joint_plays_no_role():
+    fixed = joint("f", "arm", "tool", "fixed", '<mimic joint="j"/>')
+    assert load_urdf(one_joint(extra=link("tool", "") + fixed)).nv == 1
+
+
+# --- repairs --------------------------------------------------------------------------
+
+PARTS = link("base", ""), link("arm"), joint("j", "base", "arm")
+LIMIT = '<limit lower="{}" upper="{}" effort="{}" velocity="{}"/>'
+REPAIRED = {
+    "foreign element": (one_joint("<drive/>"), "joint/drive j: not read"),
+    "foreign attribute": (
+        one_joint().replace("<link", '<link colour="red"'),
+        "link/@colour base, arm: not read",
+    ),
+    "undeclared prefix": (one_joint("<a:b c:d='1'/>"), "joint/a:b j: not read"),
+    "several axes": (
+        one_joint('<axis xyz="1 0 0"/><axis xyz="0 1 0"/>'),
+        "joint/axis j: several: the first counts",
+    ),
+    "several inertials": (
+        one_joint(body=INERTIAL + INERTIAL.replace("2", "7")),
+        "link/inertial arm: several: the first counts",
+    ),
+    "joint without name": (
+        robot(*PARTS[:2], PARTS[2].replace('name="j"', "")),
+        "joint joint_0: named by its number",
+    ),
+    "empty name of a joint": (
+        robot(*PARTS[:2], PARTS[2].replace('name="j"', 'name=""')),
+        "joint joint_0: named by its number",
+    ),
+    "limits the wrong way round": (
+        one_joint(LIMIT.format(1, -1, "1e999", "1e999"), "revolute"),
+        "joint/limit j: no limits: lower exceeds upper",
+    ),
+    "negative effort": (
+        one_joint('<limit effort="-1"/>'),
+        "joint/limit j: no limit: negative effort",
+    ),
+    "negative velocity": (
+        one_joint('<limit velocity="-1"/>'),
+        "joint/limit j: no limit: negative velocity",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REPAIRED)
+def test_repaired_file_is_the_clean_robot_and_is_noted(name):
+    text, said = REPAIRED[name]
+    model = load_urdf(text)  # no warning: the motion is the same
+    clean = load_urdf(one_joint())
+    assert model.names == clean.names
+    jax.tree.map(np.testing.assert_array_equal, model, clean)
+    (note,) = model.report
+    assert f"{note.element} {note.place}: {note.became}".startswith(said)
+
+
+@pytest.mark.parametrize("name", REPAIRED)
+def test_a_repair_is_an_error_if_strict(name):
+    with pytest.raises(ValueError):
+        load_urdf(REPAIRED[name][0], strict=True)
+
+
+def test_a_messy_file_moves_as_the_same_robot_written_cleanly(rng):
+    wrist = joint("w", "arm", "hand", "prismatic", '<origin xyz="0 1 2"/>{}')
+    clean = robot(*PARTS, link("hand"), wrist.format('<axis xyz="0 0 1"/>'))
+    messy = "\n<!-- by hand --><?xml version='1.0'?>" + robot(
+        *("<plugin:x/>", PARTS[0].replace("<link", '<link a="1"'), PARTS[1], PARTS[2]),
+        link("hand", f"<origin/>{INERTIAL}{INERTIAL}<self_filter/>"),
+        wrist.format(
+            '<axis xyz="0 0 1" rpy="0 0 0"/><axis/>' + LIMIT.format(2, 1, -1, -1)
+        ),
+        '<gazebo reference="hand"><kp>1</kp></gazebo><material name="red"/>',
+    )
+    models = load_urdf(clean), load_urdf(messy)
+    q, qd, tau = rng.normal(size=(3, 2))
+    a, b = (jd.forward_dynamics(model, q, qd, tau) for model in models)
+    np.testing.assert_array_equal(a, b)
+    assert [note.place for note in models[1].report] == (
+        ["robot", "base", "hand", "hand", "hand", "w", "w", "robot", "w", "w", "w"]
+    )
+
+
+def test_links_without_name_are_named_by_their_number():
+    ends = joint("j", "link_0_", "arm"), joint("f", "arm", "link_0", "fixed")
+    model = load_urdf(robot("<link/>", link("arm"), link("link_0", ""), *ends))
+    assert model.topology.base == "link_0_"
+    assert model.report[0].place == "link_0_"
+
+
+def test_all_wrong_names_are_one_error():
+    text = robot(*map(link, "aab"), joint("j", "a", "c"), joint("k", "d", "b"))
+    with pytest.raises(ValueError, match="3 problems:\n") as error:
+        load_urdf(text)
+    for part in ("name 'a'", "child link 'c' does not", "parent link 'd' does not"):
+        assert part in str(error.value)
+
+
+def test_foreign_elements_are_counted_by_kind():
+    text = hand(*["<drive/>"] * 4)
+    (note,) = load_urdf(text).report
+    assert (note.element, note.place) == ("joint/drive", "4 in all")
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        one_joint(extra="<xacro:macro/>"),
+        one_joint(extra='<xacro:include filename="arm.xacro"/>'),
+        one_joint(extra='<x:arm xmlns:x="http://www.ros.org/wiki/xacro"/>').replace(
+            "<robot", '<robot xmlns:x="http://www.ros.org/wiki/xacro"'
+        ),
+        one_joint('<origin xyz="${x} 0 0"/>'),
+        one_joint('<origin xyz="$(arg x) 0 0"/>'),
+        one_joint().replace('"arm"', '"${prefix}arm"'),
+    ],
+)
+def test_xacro_that_was_not_processed_is_reported(text):
+    with pytest.raises(ValueError, match="is written in xacro: process the file first"):
+        load_urdf(text)
+
+
+def test_names_of_the_xacro_language_alone_are_accepted():
+    text = one_joint(body=INERTIAL + '<visual name="$(x)"><xacro:x/></visual>')
+    text = text.replace("<robot", '<robot xmlns:xacro="http://www.ros.org/wiki/xacro"')
+    assert load_urdf(text, strict=True).nv == 1
+
+
+@pytest.mark.parametrize(
+    "before", ["\n ", "<!-- a\n -->", "\ufeff\n<!-- a --> <!---->"]
+)
+def test_declaration_need_not_be_first(before, tmp_path):
+    path = tmp_path / "robot.urdf"
+    for declared in ("<?xml version='1.0'?>", "<?xml version='1.0' encoding='utf-8'?>"):
+        path.write_text(f"{before}{declared}{one_joint()}", encoding="utf-8")
+        for source in (path, path.read_text(encoding="utf-8")):
+            assert_same_models(load_urdf(source), load_urdf(one_joint()))
+    path.write_text("<!-- \n -->\n<?xml version='1.0'?>\n<robot>\n<link></robot>")
+    with pytest.raises(ValueError, match="robot.urdf, line 5: mismatched tag"):
+        load_urdf(path)
+
+
+def test_other_encodings_are_read(tmp_path):
+    path = tmp_path / "robot.urdf"
+    text = one_joint().replace('"arm"', '"bras_à_côté"')
+    for encoding in ("latin-1", "utf-16"):
+        declaration = f"<?xml version='1.0' encoding='{encoding}'?>"
+        path.write_text(declaration + text, encoding=encoding)
+        assert load_urdf(path).names == ("bras_à_côté",)
+        assert load_urdf(declaration + text).names == ("bras_à_côté",)
+
+
+def test_spherical_joint_is_read():
+    inside = '<axis xyz="0 0 1"/><limit effort="2" lower="-1"/><dynamics damping="3"/>'
+    model = load_urdf(one_joint(inside, "spherical"))
+    assert (model.joints, model.nv) == (("spherical",), 3)
+    np.testing.assert_array_equal(model.damping, [3, 3, 3])
+
+
+def test_a_robot_in_which_nothing_moves_is_a_free_body():
+    fixed = joint("f", "box", "lid", "fixed")
+    model = load_urdf(robot(link("box"), link("lid"), fixed))
+    assert (model.topology.base, model.joints, model.mass.item()) == (
+        "world",
+        ("free",),
+        4,
+    )
+    assert model.report[0].became == "nothing moves: one free body"
+    still = load_urdf(robot(link("box"), link("lid"), fixed), merge_fixed=False)
+    assert still.joints == ("fixed",)
+    assert load_urdf(robot(link("box")), merge_fixed=False).joints == ("free",)
+
+
+def test_base_of_a_floating_robot_with_a_link_named_world_has_another_name():
+    model = load_urdf(robot(link("world")), floating_base=True)
+    assert (model.topology.base, model.names) == ("world_", ("world",))
+    assert model.report[0].place == "world"
+
+
+# --- joints that no inertia resists ---------------------------------------------------
+
+
+@pytest.fixture
+def massless():
+    """A robot whose second joint moves nothing."""
+    text = robot(*PARTS, link("tip", ""), joint("k", "arm", "tip"))
+    said = "will move as .*\n  joint k: no inertia resists it: its acceleration is und"
+    with pytest.warns(UserWarning, match=said):
+        return load_urdf(text)
+
+
+def test_a_joint_that_moves_nothing_is_noted(massless):
+    notes = [(note.element, note.place) for note in massless.report]
+    assert notes == [("link", "tip"), ("joint", "k")]
+    assert not massless.report.changing_motion
+    q = np.zeros(2)
+    assert np.isfinite(jd.inverse_dynamics(massless, q, q, q + 1)).all()
+
+
+ACCELERATIONS = {
+    "forward_dynamics": lambda model, x: jd.forward_dynamics(model, x, x, x),
+    "checked_dynamics": lambda model, x: jd.checked_dynamics(model, x, x, x),
+    "constrained_dynamics": lambda model, x: jd.constrained_dynamics(model, x, x, x),
+    "linearize": lambda model, x: jd.linearize(model, x, x, x),
+    "factor": lambda model, x: jd.factor(model, x),
+    "simulate": lambda model, x: jd.simulate(model, x, x, np.array([0.0, 0.1])),
+    "rollout": lambda model, x: jd.rollout(model, x, x, np.zeros((1, 2)), 0.1),
+    "vmap": lambda model, x: jax.vmap(jd.forward_dynamics, (None, 0, 0, 0))(
+        model, *np.zeros((3, 2, 2))
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ACCELERATIONS)
+def test_accelerations_name_the_joints_that_no_inertia_resists(name, massless):
+    again = pickle.loads(pickle.dumps(massless))
+    for model in (massless, again):
+        with pytest.raises(ValueError, match="no inertia resists joint 'k'"):
+            ACCELERATIONS[name](model, np.zeros(2))
+
+
+def test_accelerations_are_finite_with_an_armature(massless):
+    model = eqx.tree_at(lambda m: m.armature, massless, np.array([0.0, 0.1]))
+    x = np.ones(2)
+    assert np.isfinite(jd.forward_dynamics(model, x, x, x)).all()
+
+
+def test_a_robot_without_mass_is_kinematic_and_says_so():
+    model = load_urdf(one_joint(body=""))
+    assert [note.place for note in model.report] == ["arm", "r"]
+    assert load_urdf(one_joint(body=NO_INERTIA), strict=True).mass.item() == 0
+    with pytest.raises(ValueError, match="no inertia resists joint 'j'"):
+        jd.forward_dynamics(model, *np.zeros((3, 1)))
 
 
 def test_zero_mass_in_the_file_is_accepted():
     hub = INERTIAL.replace('value="2"', 'value="0"')
     assert load_urdf(one_joint(body=hub)).mass.item() == 0
-
-
-def test_missing_inertial_is_accepted_on_request():
-    assert load_urdf(one_joint(body=""), allow_massless=True).mass.item() == 0
 
 
 def test_leaves_have_the_requested_type():
@@ -369,15 +710,18 @@ def test_leaves_have_the_requested_type():
 
 NO_MASS = INERTIAL.replace('<mass value="2"/>', "")
 NO_VALUE = INERTIAL.replace('value="2"', "")
+NO_INERTIA = NO_MASS.replace("<inertia ", '<mass value="0"/><inertia ')
+for moment in ("1", "0.1", "0.2", "1.5", "0.3", "2"):
+    NO_INERTIA = NO_INERTIA.replace(f'="{moment}"', '="0"')
 NO_IYZ = INERTIAL.replace(' iyz="0.3"', "")
 FLAT = INERTIAL.replace('izz="2"', 'izz="9"')
 NEGATIVE = INERTIAL.replace('value="2"', 'value="-1"')
 
 
-def fixed_tool(body):
+def fixed_tool(body, arm=INERTIAL):
     """A robot whose second link is fixed to the first and would be merged with it."""
     extra = link("tool", body) + joint("f", "arm", "tool", "fixed")
-    return one_joint(extra=extra)
+    return one_joint(body=arm, extra=extra)
 
 
 WRONG = [
@@ -427,11 +771,11 @@ WRONG = [
         "link 'arm': attribute 'mass' of <inertial> is not known, expected .*: none",
     ),
     ('<robot gravity="0"/>', "robot: attribute 'gravity' of <robot> is not known"),
-    (one_joint('<mimic joint="k"/>'), "'j': <mimic joint='k'> couples two joints"),
+    (one_joint('<mimic joint="k"/>'), "<mimic> couples joints.*: 'j' follows 'k': "),
     (one_joint("<rotor/>"), "joint 'j': element <rotor> in <joint> is not known"),
     (one_joint(extra="<loop_joint/>"), "robot: element <loop_joint> in <robot>"),
     (one_joint("<axis/><axis/>"), "'j': <joint> has more than one <axis>"),
-    (one_joint(extra='<x:if xmlns:x="u"/>'), "robot: <{u}if> belongs to another"),
+    (one_joint(extra='<x:if xmlns:x="u"/>'), "robot: element <x:if> in <robot> is no"),
     (one_joint(body=""), "link 'arm' moves but has no <inertial>: add it"),
     (one_joint(body=NO_MASS), "link 'arm': <inertial> has no <mass>: add"),
     (one_joint(body=NO_VALUE), "link 'arm': <mass> has no attribute 'value'"),
@@ -439,10 +783,25 @@ WRONG = [
     ("\ufeff\n<robot>\n<link>\n</robot>", "URDF text, line 4: mismatched tag"),
     (fixed_tool(NEGATIVE), "body 'tool': mass is -1.0, expected zero or more"),
 ]
+_REPAIRS = ("is not known, e", "attribute '", "element <", "more than one", "no name")
+_REPAIRS += ("no joint that moves", "moves but has no")
+FATAL = [
+    (urdf, message)
+    for urdf, message in WRONG
+    if "joint type" in message
+    or "has no attribute" in message
+    or not any(part in message for part in _REPAIRS)
+]
 
 
 @pytest.mark.parametrize("urdf, message", WRONG, ids=[text for _, text in WRONG])
 def test_wrong_urdf_is_reported(urdf, message):
+    with pytest.raises(ValueError, match=message):
+        load_urdf(urdf, strict=True)
+
+
+@pytest.mark.parametrize("urdf, message", FATAL, ids=[text for _, text in FATAL])
+def test_what_cannot_be_read_is_an_error_without_strict(urdf, message):
     with pytest.raises(ValueError, match=message):
         load_urdf(urdf)
 
@@ -468,18 +827,24 @@ def test_attributes_without_a_meaning_for_the_motion_are_skipped():
 )
 def test_gazebo_that_changes_the_motion_is_reported(inside):
     extra = f'<gazebo reference="arm">{inside}</gazebo>'
-    with pytest.raises(ValueError, match="<gazebo reference='arm'>: <.*ignore="):
-        load_urdf(one_joint(extra=extra))
+    with pytest.raises(
+        ValueError, match=r"<gazebo reference='arm'>: <.*\('robot/gazebo"
+    ):
+        load_urdf(one_joint(extra=extra), strict=True)
+    with pytest.warns(UserWarning, match="robot/gazebo arm: left out: <"):
+        model = load_urdf(one_joint(extra=extra))
+    assert_same_models(model, load_urdf(one_joint()))
+    assert all(note.place == "arm" for note in model.report.changing_motion)
 
 
 def test_floating_base_without_inertial_is_reported():
     with pytest.raises(ValueError, match="link 'base' moves but has no <inertial>"):
-        load_urdf(one_joint(), floating_base=True)
+        load_urdf(one_joint(), floating_base=True, strict=True)
 
 
 def test_floating_robot_with_a_link_named_world_is_reported():
     with pytest.raises(ValueError, match="link 'world' has the name of the base"):
-        load_urdf(robot(link("world")), floating_base=True)
+        load_urdf(robot(link("world")), floating_base=True, strict=True)
 
 
 def test_malformed_file_is_reported_with_its_name_and_line(tmp_path):
@@ -495,7 +860,7 @@ def test_deep_gazebo_is_read():
     gazebo = gazebo.format("<plugins>" * n, "</plugins>" * n)
     assert load_urdf(one_joint(extra=gazebo.format("false"))).n == 1
     with pytest.raises(ValueError, match="<kinematic> 'true' changes the motion"):
-        load_urdf(one_joint(extra=gazebo.format("true")))
+        load_urdf(one_joint(extra=gazebo.format("true")), strict=True)
 
 
 def test_missing_file_is_reported_with_its_name():
@@ -520,7 +885,9 @@ def test_shipped_robots_survive_the_round_trip_or_say_why_not(name):
         with pytest.raises(ValueError, match="has loops, which URDF cannot hold"):
             to_urdf(model)
         model = model.without_loops()
-    doubtful = pytest.warns(UserWarning, match="'link3': principal inertias 0.0125")
+    doubtful = pytest.warns(
+        UserWarning, match="link3: kept as given: principal inertias 0.0125"
+    )
     with doubtful if name == "puma_560" else contextlib.nullcontext():
         read = load_urdf(to_urdf(model), gravity=np.asarray(model.gravity))
     if set(model.joints) <= {"revolute", "prismatic"}:

@@ -224,3 +224,27 @@ def test_bodies_given_by_plain_numbers_add(without_type_checker):
     one = Inertial(1, (0, 0, 1)) + Inertial(3, [0, 0, 0], np.eye(3, dtype=int))
     np.testing.assert_allclose(one.com, [0, 0, 0.25], rtol=1e-15)
     np.testing.assert_allclose(one.inertia, np.diag([1.75, 1.75, 1]), rtol=1e-15)
+
+
+def test_nearest_inertia_is_possible_and_no_other_is_nearer(rng):
+    def second(inertial):
+        I = inertial.inertia
+        return np.trace(I) / 2 * np.eye(3) - I
+
+    A = rng.normal(size=(3, 3))
+    given = Inertial(1.0, inertia=A + A.T)
+    near = given.nearest()
+    assert given.doubt() and not near.doubt()
+    np.testing.assert_allclose(near.nearest().inertia, near.inertia, atol=1e-14)
+    least = np.linalg.norm(second(near) - second(given))
+    for scale in (1e-3, 1e-2, 0.1, 1.0):
+        step = scale * rng.normal(size=(100, 3, 3))
+        values, axes = np.linalg.eigh(second(near) + step + step.swapaxes(-1, -2))
+        others = (axes * np.maximum(values, 0)[:, None, :]) @ axes.swapaxes(-1, -2)
+        assert np.linalg.norm(others - second(given), axis=(1, 2)).min() > least
+
+
+def test_a_possible_inertia_is_its_own_nearest():
+    box = Inertial.box(2.0, (0.1, 0.2, 0.3))
+    np.testing.assert_allclose(box.nearest().inertia, box.inertia, rtol=1e-14)
+    assert box.without_rounding() is box

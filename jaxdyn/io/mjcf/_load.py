@@ -88,8 +88,8 @@ def from_mujoco_model(
         merge_fixed: bodies without joint become frames of the body that carries them
             and give it their mass. Otherwise they are bodies.
         check_inertia: None warns of inertias that violate the triangle inequality, and
-            True makes them an error. False accepts them, and joints that no inertia
-            resists (see `singular_joints`).
+            True makes them an error. False accepts them, negative ones, and joints that
+            no inertia resists (see `singular_joints`).
         skip: equality constraints to leave out, by kind as "equality/joint" or by name
             as "equality/joint/finger".
         strict: True makes everything that changes the motion an error.
@@ -125,7 +125,7 @@ def _translated(
             f"model {name!r}: nothing moves, expected a body with a joint: add one, or "
             "load bodies without joints with merge_fixed=False."
         )
-    tree = Tree(m, merge_fixed, {"check_inertia": bool(check_inertia)})
+    tree = Tree(m, merge_fixed, {"check_inertia": check_inertia})
     gravity = np.zeros(3) if "gravity" in tree.off else m.opt.gravity.copy()
     builder = ModelBuilder(name, gravity=gravity, base=WORLD)
     assemble(builder, tree.parts, merge_fixed)

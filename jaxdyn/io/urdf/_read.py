@@ -8,20 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from jaxdyn.io._parts import Part, assemble, warn_of_doubts
-from jaxdyn.io._pose import rpy_to_matrix
-from jaxdyn.io._xml import read_xml
-from jaxdyn.io.urdf._xml import MOMENTS, clean, label, numbers, required
-from jaxdyn.model import Inertial, Model, ModelBuilder, unit_vectors
+from jaxdyn.io._parts import Part, assemble, warn_of_changes
+from jaxdyn.io._xml import path_of, read_xml
+from jaxdyn.io.urdf._findings import Findings
+from jaxdyn.io.urdf._parts import end, inertial, part_of
+from jaxdyn.io.urdf._xml import by_name, check_processed, clean, free_name, label
+from jaxdyn.model import (
+    UNRESISTED,
+    Inertial,
+    Model,
+    ModelBuilder,
+    Note,
+    Notes,
+    singular_joints,
+)
 
-_JOINTS = {
-    "revolute": "revolute",
-    "continuous": "revolute",
-    "prismatic": "prismatic",
-    "fixed": "fixed",
-    "floating": "free",
-    "planar": "planar",
-}
+_INERTIAS = ("as given", "nearest", "error")
 
 
 def load_urdf(
@@ -30,26 +32,31 @@ def load_urdf(
     floating_base: bool = False,
     merge_fixed: bool = True,
     gravity: Sequence[Any] | np.ndarray = (0.0, 0.0, -9.81),
-    allow_massless: bool = False,
-    check_inertia: bool | None = None,
-    ignore: Iterable[str] = (),
+    inertia: str = "as given",
+    skip: Iterable[str] = (),
+    strict: bool = False,
     dtype: Any = None,
 ) -> Model:
     """The model of a robot described in URDF.
 
     The bodies keep the order of the `<link>` elements wherever parents stand before
     their children; a link that stands before its parent comes as soon as its parent is
-    there. Joint types: revolute and continuous, prismatic, fixed, floating (free) and
-    planar. A planar joint has the URDF axis as its normal; its first direction is the
-    projection of the joint's x axis onto the plane, or of y if x is the normal.
+    there. Joint types: revolute and continuous, prismatic, fixed, floating (free),
+    planar, and spherical, which is not in the specification. A planar joint has the
+    URDF axis as its normal; its first direction is the projection of the joint's x axis
+    onto the plane, or of y if x is the normal. A robot in which nothing moves is a free
+    body.
 
     Limits lower and upper are read for revolute and prismatic joints only. A limit that
     is not given is infinite, also where the specification would put zero, and so is one
     that is the largest double, as `to_urdf` writes it.
 
-    Shapes, materials, contact, sensors, transmissions and `<gazebo>` elements without
-    effect on the motion are skipped. Any other element or attribute that is not known
-    is an error, and so is `<mimic>`.
+    `model.report` lists what is not read, left out or repaired, and a warning names
+    what changes the motion. Not read are shapes, materials, contact, sensors,
+    transmissions, and elements and attributes that URDF does not have. Of elements that
+    stand where one is expected the first counts. A link without `<inertial>` has no
+    mass; forward dynamics then raise an error if no inertia resists a joint. Limits
+    that are negative, or a lower one above the upper one, are none.
 
     Args:
         source: a path, or the URDF text itself (a str whose first character, after
@@ -59,96 +66,143 @@ def load_urdf(
         merge_fixed: links on fixed joints become frames of the body that carries them
             and give it their mass. Otherwise they are bodies.
         gravity: acceleration of free fall in world axes; URDF does not hold it.
-        allow_massless: accept moving links without `<inertial>`, as if a mass of zero
-            stood in the file.
-        check_inertia: None warns of inertias that violate the triangle inequality, and
-            True makes them an error. False accepts them, and joints that no inertia
-            resists (see `singular_joints`).
-        ignore: names of elements and attributes to be skipped.
+        inertia: what becomes of inertias that no body has: negative principal values,
+            or a violation of the triangle inequality. They are kept "as given"; or the
+            "nearest" possible one is taken, whose second moments tr(I)/2 1 - I differ
+            least in the Frobenius norm; or they are an "error". Values that are
+            negative by rounding become zero.
+        skip: what to leave out, by place as "joint/mimic", "robot/gazebo" or
+            "joint/dynamics/@spring", or of one link or joint as "joint/mimic/finger".
+        strict: True makes repairs, missing inertia, and what URDF does not have an
+            error.
         dtype: floating-point type of the leaves, by default JAX's.
 
     Raises:
-        ValueError: the text is no URDF, its links form no tree, data are missing or
-            wrong, or it holds something the model would not have.
+        ValueError: the text is no URDF or not processed by xacro, its links form no
+            tree, data are missing or wrong, or joints that are not skipped follow
+            others (`<mimic>`).
     """
+    if inertia not in _INERTIAS:
+        raise ValueError(
+            f"inertia is {inertia!r}, expected one of: {', '.join(_INERTIAS)}."
+        )
     robot = read_xml(source, "URDF", ("robot",))
-    clean(robot, "robot", {ignore} if isinstance(ignore, str) else set(ignore))
-    links, joints = _named(robot, "link"), _named(robot, "joint")
-    name = robot.get("name", "robot")
+    check_processed(robot)
+    path, found = path_of(source), Findings(skip, strict)
+    links, joints = (by_name(robot, tag, found) for tag in ("link", "joint"))
+    clean(robot, found)
+    name = robot.get("name") or "robot"
     if not links:
-        raise ValueError(f"robot {name!r} has no <link>: add at least one.")
-    joint_above = _joint_above(links, joints)
+        found.wrong(f"robot {name!r} has no <link>: add at least one.")
+    joint_above = _joint_above(links, joints, found)
+    found.raise_problems("text" if path is None else repr(str(path)))
     root, *others = _parents_first(list(links), joint_above)
 
-    inertials = {link: _inertial(links[link]) for link in links}
-    parts = [_part(joint_above[link], inertials[link]) for link in others]
-    if floating_base:
-        if "world" in links:
-            raise ValueError(
-                "link 'world' has the name of the base of a floating robot: rename it, "
-                "or remove it and its joint."
-            )
-        free = Part(root, "world", "free", inertial=inertials[root] or Inertial())
-        parts = [free, *parts]
-    if not allow_massless:
-        _check_masses(parts, inertials)
-    for part in parts:
-        part.options["check_inertia"] = bool(check_inertia)
-
-    base = "world" if floating_base else root
-    builder = ModelBuilder(name, gravity=gravity, base=base)
-    assemble(builder, parts, merge_fixed)
-    if not builder.names:
-        raise ValueError(
+    inertials = {link: found.tried(inertial, links[link]) for link in links}
+    parts = [part_of(joint_above[link], inertials[link], found) for link in others]
+    found.raise_problems()
+    is_still = all(part.joint == "fixed" for part in parts)
+    if is_still and not floating_base and (merge_fixed or not parts):
+        problem = (
             f"robot {name!r} has no joint that moves: load it with floating_base=True, "
             "or keep its fixed links as bodies with merge_fixed=False."
         )
-    model = builder.build(dtype, check_inertia=check_inertia is not False)
-    if check_inertia is None:
-        warn_of_doubts({part.name: part.inertial for part in parts})
+        found.repaired(problem, "robot", name, "nothing moves: one free body")
+        floating_base = True
+    base = root
+    if floating_base:
+        base = _base_name(links, found)
+        free = Part(root, base, "free", inertial=inertials[root] or Inertial())
+        parts = [free, *parts]
+    _check_masses(parts, inertials, found)
+    _check_inertias(parts, inertia, found)
+    found.raise_problems()
+
+    builder = ModelBuilder(name, gravity=gravity, base=base)
+    assemble(builder, parts, merge_fixed)
+    builder.notes += found.notes
+    model = builder.build(dtype, check_inertia=False)
+    _note_singular(model, strict)
+    warn_of_changes(model, stacklevel=3)
     return model
 
 
-def _named(robot: ET.Element, tag: str) -> dict[str, ET.Element]:
-    found: dict[str, ET.Element] = {}
-    for element in robot.findall(tag):
-        name = element.get("name", "")
-        if name in found:
-            raise ValueError(f"two {tag}s have the name {name!r}: rename one of them.")
-        found[name] = element
-    return found
+def _note_singular(model: Model, strict: bool) -> None:
+    """Note joints that no inertia resists; in a model with mass they may be an error.
+
+    A model without any mass is meant for kinematics.
+    """
+    joints = singular_joints(model)
+    is_kinematic = not model.mass.any() and not model.inertia.any()
+    if joints and strict and not is_kinematic:
+        raise ValueError(
+            f"no inertia resists joint {', '.join(map(repr, joints))}: give the bodies "
+            "that it moves mass or inertia, or make it fixed; strict=False loads the "
+            "robot as it is."
+        )
+    notes = [
+        Note("joint", name, f"{UNRESISTED} it: its acceleration is undefined")
+        for name in joints
+    ]
+    if joints and is_kinematic:
+        notes = [Note("robot", model.name, f"{UNRESISTED} its joints: no mass")]
+    model.topology.report = Notes([*model.report, *notes])
+
+
+def _base_name(links: dict[str, ET.Element], found: Findings) -> str:
+    if "world" in links:
+        problem = (
+            "link 'world' has the name of the base of a floating robot: rename it, or "
+            "remove it and its joint."
+        )
+        found.repaired(problem, "link", "world", "a body: the base has another name")
+    return free_name("world", links)
+
+
+def _check_inertias(parts: list[Part], how: str, found: Findings) -> None:
+    """Repair inertias that no body has, or note them."""
+    for part in parts:
+        part.options["check_inertia"] = False
+        given, name = part.inertial, part.name
+        if not found.strict:
+            part.inertial = given.without_rounding()
+        if part.inertial is not given:
+            found.note("inertia", name, "not negative: its sign is rounding")
+        doubt = part.inertial.doubt()
+        if doubt and (how == "error" or (found.strict and "negative" in doubt)):
+            found.wrong(
+                f"link {name!r}: {doubt}: correct the inertia, or load the robot with "
+                "inertia='nearest'."
+            )
+        elif doubt and how == "nearest":
+            part.inertial = given.nearest()
+            found.note("inertia", name, f"nearest possible one: {doubt}", True)
+        elif doubt:
+            found.note("inertia", name, f"kept as given: {doubt}")
 
 
 def _joint_above(
-    links: dict[str, ET.Element], joints: dict[str, ET.Element]
+    links: dict[str, ET.Element], joints: dict[str, ET.Element], found: Findings
 ) -> dict[str, ET.Element]:
     """For each link but the root the joint whose child it is."""
     above: dict[str, ET.Element] = {}
     for joint in joints.values():
-        for role in ("parent", "child"):
-            if _end(joint, role) not in links:
-                raise ValueError(
-                    f"{label(joint)}: the {role} link {_end(joint, role)!r} does not "
-                    f"exist, expected one of: {', '.join(links)}."
+        ends = {role: found.tried(end, joint, role) for role in ("parent", "child")}
+        for role, name in ends.items():
+            if name is not None and name not in links:
+                found.wrong(
+                    f"{label(joint)}: the {role} link {name!r} does not exist, "
+                    f"expected one of: {', '.join(links)}."
                 )
-        child = _end(joint, "child")
+        child = ends["child"] or ""
         if child in above:
-            raise ValueError(
+            found.wrong(
                 f"link {child!r} is the child of {label(above[child])} and of "
                 f"{label(joint)}, expected one joint: remove one; a closed loop is cut "
                 "there and closed again with ModelBuilder.add_loop."
             )
         above[child] = joint
     return above
-
-
-def _end(joint: ET.Element, role: str) -> str:
-    name = required(label(joint), joint, role).get("link")
-    if name is None:
-        raise ValueError(
-            f"{label(joint)}: <{role}> has no attribute 'link': name the {role} link."
-        )
-    return name
 
 
 def _parents_first(names: list[str], joint_above: dict[str, ET.Element]) -> list[str]:
@@ -162,7 +216,7 @@ def _parents_first(names: list[str], joint_above: dict[str, ET.Element]) -> list
     place = {name: i for i, name in enumerate(names)}
     children: dict[str, list[str]] = {name: [] for name in names}
     for name, joint in joint_above.items():
-        children[_end(joint, "parent")].append(name)
+        children[end(joint, "parent")].append(name)
     ready, ordered = [place[name] for name in roots], []
     while ready:
         ordered.append(names[heapq.heappop(ready)])
@@ -171,7 +225,7 @@ def _parents_first(names: list[str], joint_above: dict[str, ET.Element]) -> list
     lost = set(names) - set(ordered)
     if lost:
         path = [min(lost, key=lambda name: place[name])]
-        while (parent := _end(joint_above[path[-1]], "parent")) not in path:
+        while (parent := end(joint_above[path[-1]], "parent")) not in path:
             path.append(parent)
         cycle = [parent, *reversed(path[path.index(parent) :])]
         raise ValueError(
@@ -181,85 +235,17 @@ def _parents_first(names: list[str], joint_above: dict[str, ET.Element]) -> list
     return ordered
 
 
-def _check_masses(parts: list[Part], inertials: dict[str, Inertial | None]) -> None:
-    """Each moving link, with all that is fixed to it, has an `<inertial>`."""
-    has_inertial = {name: found is not None for name, found in inertials.items()}
+def _check_masses(
+    parts: list[Part], inertials: dict[str, Inertial | None], found: Findings
+) -> None:
+    """Note moving links that have no `<inertial>`, nor what is fixed to them."""
+    has_inertial = {name: x is not None for name, x in inertials.items()}
     for part in reversed(parts):
         if part.joint == "fixed":
             has_inertial[part.parent] |= has_inertial[part.name]
         elif not has_inertial[part.name]:
-            raise ValueError(
+            problem = (
                 f"link {part.name!r} moves but has no <inertial>: add it (mass and "
-                "inertia may be zero), or load the robot with allow_massless=True."
+                "inertia may be zero); strict=False loads the robot as it is."
             )
-
-
-def _part(joint: ET.Element, inertial: Inertial | None) -> Part:
-    """The child link of a joint."""
-    owner, kind = label(joint), joint.get("type")
-    if kind not in _JOINTS:
-        raise ValueError(
-            f"{owner}: joint type {kind!r} is not known, expected one of: "
-            f"{', '.join(_JOINTS)}. Write the joint as one of these, or as several."
-        )
-    options: dict[str, Any] = {"joint_name": joint.get("name")}
-    if kind not in ("fixed", "floating"):
-        axis = joint.find("axis")
-        options["axis"] = (
-            np.array([1.0, 0.0, 0.0])
-            if axis is None
-            else numbers(owner, axis, "xyz", 3)
-        )
-    if kind == "planar":
-        options["axis2"] = _in_plane(options["axis"])
-    limits = ("lower", "upper") if kind in ("revolute", "prismatic") else ()
-    for tag, keys in (
-        ("dynamics", ("damping", "friction")),
-        ("limit", (*limits, "effort", "velocity")),
-    ):
-        element = joint.find(tag)
-        for key in keys:
-            if element is not None and key in element.attrib:
-                finite = tag == "dynamics"
-                options[key] = numbers(owner, element, key, 1, finite)[0]
-    R, p = _pose(owner, joint)
-    return Part(
-        name=_end(joint, "child"),
-        parent=_end(joint, "parent"),
-        joint=_JOINTS[kind],
-        R=R,
-        p=p,
-        inertial=inertial or Inertial(),
-        options=options,
-    )
-
-
-def _pose(owner: str, element: ET.Element) -> tuple[np.ndarray, np.ndarray]:
-    """Rotation and position of the `<origin>` of an element, identity without one."""
-    origin = element.find("origin")
-    xyz = rpy = np.zeros(3)
-    if origin is not None and "xyz" in origin.attrib:
-        xyz = numbers(owner, origin, "xyz", 3)
-    if origin is not None and "rpy" in origin.attrib:
-        rpy = numbers(owner, origin, "rpy", 3)
-    return rpy_to_matrix(rpy), xyz
-
-
-def _inertial(link: ET.Element) -> Inertial | None:
-    """The `<inertial>` of a link in the link's axes, or None if it has none."""
-    owner, inertial = label(link), link.find("inertial")
-    if inertial is None:
-        return None
-    mass = numbers(owner, required(owner, inertial, "mass"), "value", 1)[0]
-    inertia = required(owner, inertial, "inertia")
-    xx, xy, xz, yy, yz, zz = (numbers(owner, inertia, key, 1)[0] for key in MOMENTS)
-    I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    return Inertial(mass, np.zeros(3), I).moved(*_pose(owner, inertial))
-
-
-def _in_plane(normal: np.ndarray) -> np.ndarray:
-    """The first direction of a planar joint: x projected onto the plane, or y."""
-    n = unit_vectors(normal)  # zero stays zero, which the builder reports
-    x, y, _ = np.eye(3)
-    along = x - n[0] * n
-    return along if np.linalg.norm(along) > 1e-6 else y - n[1] * n
+            found.repaired(problem, "link", part.name, "no mass: it has no <inertial>")

@@ -2,11 +2,12 @@
 
 import sys
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 
 import numpy as np
 
 from jaxdyn.io._files import numbers as read_numbers
+from jaxdyn.io.urdf._findings import Findings
 
 _CONTENT = {
     "robot": ("link", "joint"),
@@ -29,7 +30,11 @@ _ATTRIBUTES = {
     "limit": ("lower", "upper", "effort", "velocity"),
     "dynamics": ("damping", "friction"),
 }
-_SCHEMA = "{http://www.w3.org/2001/XMLSchema-instance}"  # for editors
+# in names of foreign elements and attributes: these would change the motion
+_WORDS = (
+    *("spring", "damp", "stiff", "friction", "rotor", "armature", "gear", "loop"),
+    *("mass", "inertia", "gravity", "kinematic"),
+)
 # shapes, contact, sensors and control: none of them enters the equations of motion
 _SKIPPED = {
     *("visual", "collision", "material", "contact", "sensor", "transmission"),
@@ -48,80 +53,147 @@ _GAZEBO_DYNAMICS = {
 _GAZEBO_CLOSED = ("plugin", "sensor", "visual", "collision", "material")
 
 
-def clean(element: ET.Element, owner: str, ignore: set[str]) -> None:
-    """Remove what is skipped or ignored from the tree; raise on what is not known."""
-    known = _ATTRIBUTES[element.tag]
-    for attribute in list(element.attrib):
-        if attribute in ignore:
-            del element.attrib[attribute]
-        elif attribute not in known and not attribute.startswith(_SCHEMA):
+def check_processed(robot: ET.Element) -> None:
+    """Raise a `ValueError` for what xacro should have replaced."""
+    names = [key[6:] for key, uri in robot.attrib.items() if uri.endswith("xacro")]
+    prefixes = tuple(f"{name}:" for name in ("xacro", *names))
+    for element in (robot, *_below(robot, _SKIPPED)):
+        values = element.attrib.items() if element.tag in _ATTRIBUTES else ()
+        words = [f'{key}="{x}"' for key, x in values if "${" in x or "$(" in x]
+        if words or element.tag.startswith(prefixes):
             raise ValueError(
-                f"{owner}: attribute {attribute!r} of <{element.tag}> is not known, "
-                f"expected some of: {', '.join(known) or 'none'}. Remove it, or skip "
-                f"it with ignore=({attribute!r},)."
+                f"<{' '.join([element.tag, *words])}> is written in xacro: process the "
+                "file first, as with: xacro FILE > robot.urdf"
             )
-    for child in list(element):
-        if child.tag == "gazebo" and "gazebo" not in ignore:
-            _check_gazebo(child)
-        if child.tag in _SKIPPED | ignore:
-            element.remove(child)
-            continue
-        _check_known(element, child, owner)
-        is_part = child.tag in ("link", "joint")
-        clean(child, label(child) if is_part else owner, ignore)
 
 
-def _check_known(element: ET.Element, child: ET.Element, owner: str) -> None:
-    known = _CONTENT.get(element.tag, ())
-    if child.tag == "mimic":
-        raise ValueError(
-            f"{owner}: <mimic joint={child.get('joint')!r}> couples two joints, and a "
-            "model holds no such coupling: make the joint fixed, or load it as a joint "
-            "that moves on its own with ignore=('mimic',)."
-        )
-    if child.tag.startswith("{"):
-        raise ValueError(
-            f"{owner}: <{child.tag}> belongs to another language: run the file through "
-            "its processor (xacro) first, or skip the element with "
-            f"ignore=({child.tag!r},)."
-        )
-    if child.tag not in known:
-        raise ValueError(
-            f"{owner}: element <{child.tag}> in <{element.tag}> is not known, expected "
-            f"some of: {', '.join(known) or 'none'}. Remove it, or skip it with "
-            f"ignore=({child.tag!r},)."
-        )
-    if element.tag != "robot" and len(element.findall(child.tag)) > 1:
-        raise ValueError(
-            f"{owner}: <{element.tag}> has more than one <{child.tag}>, expected one: "
-            "remove the others."
-        )
+def by_name(robot: ET.Element, tag: str, found: Findings) -> dict[str, ET.Element]:
+    """All links or all joints by name; those without one get one."""
+    elements = robot.findall(tag)
+    taken = [element.get("name") for element in elements]
+    result: dict[str, ET.Element] = {}
+    for k, element in enumerate(elements):
+        name = element.get("name") or free_name(f"{tag}_{k}", taken)
+        if not element.get("name"):
+            problem = f"a <{tag}> has no name: give it one."
+            found.repaired(problem, tag, name, "named by its number: it has no name")
+            element.set("name", name)
+        if name in result:
+            found.wrong(f"two {tag}s have the name {name!r}: rename one of them.")
+        result[name] = element
+    return result
 
 
-def _check_gazebo(gazebo: ET.Element) -> None:
-    for element in _below(gazebo):
+def free_name(name: str, taken: Container[str | None]) -> str:
+    """The name with as many underscores behind it as make it differ from others."""
+    while name in taken:
+        name += "_"
+    return name
+
+
+def clean(
+    element: ET.Element, found: Findings, path: str = "robot", name: str = "robot"
+) -> None:
+    """Remove all that is not read from the tree.
+
+    Args:
+        path: the place of the element, which starts at its robot, link or joint.
+        name: of that robot, link or joint.
+    """
+    for attribute in [x for x in element.attrib if x not in _ATTRIBUTES[element.tag]]:
+        text = element.attrib.pop(attribute)
+        if ":" not in attribute and attribute != "xmlns":  # else for other programs
+            _leave_foreign(element, f"@{attribute}", text, path, name, found)
+    is_robot, kept = element.tag == "robot", []
+    for child in element:
+        if child.tag not in _CONTENT.get(element.tag, ()):
+            _leave(element, child, path, name, found)
+        elif not is_robot and child.tag in [x.tag for x in kept]:
+            problem = (
+                f"{_owner(path, name)}: <{element.tag}> has more than one "
+                f"<{child.tag}>, expected one: remove the others."
+            )
+            place = f"{path}/{child.tag}"
+            found.repaired(problem, place, name, "several: the first counts")
+        else:
+            kept.append(child)
+            part = child.tag, child.get("name", "")
+            clean(child, found, *(part if is_robot else (f"{path}/{child.tag}", name)))
+    element[:] = kept
+
+
+def _leave(
+    element: ET.Element, child: ET.Element, path: str, name: str, found: Findings
+) -> None:
+    """Note an element that is not read."""
+    place = f"{path}/{child.tag}"
+    if child.tag == "gazebo":
+        name = child.get("reference", "")
+        for tag, text in _changes(child):
+            note = place, name or "robot", f"left out: <{tag}> {text}", True
+            problem = (
+                f"<gazebo reference={name!r}>: <{tag}> {text!r} changes the motion, "
+                "and the model would not have it: remove it, or skip all such elements "
+                f"with skip=({place!r},)."
+            )
+            skips = found.skips(*note[:2])
+            found.note(*note) if skips else found.repaired(problem, *note)
+    elif place == "joint/mimic" and element.get("type") != "fixed":
+        if found.skips(place, name):
+            found.note(place, name, "left out: the joint moves on its own", True)
+        else:
+            found.mimics[name] = child.get("joint", "")
+    elif child.tag in _SKIPPED or place == "joint/mimic":
+        found.note(place, name, "not read")
+    else:
+        text = (child.text or "").strip().lower()
+        _leave_foreign(element, child.tag, text, path, name, found)
+
+
+def _leave_foreign(
+    element: ET.Element, key: str, text: str, path: str, name: str, found: Findings
+) -> None:
+    """Note an element, or an attribute `@key`, that URDF does not have."""
+    place, word = f"{path}/{key}", key.lstrip("@")
+    if key == word:
+        what, known = f"element <{key}> in", _CONTENT.get(element.tag, ())
+    else:
+        what, known = f"attribute {word!r} of", _ATTRIBUTES[element.tag]
+    problem = (
+        f"{_owner(path, name)}: {what} <{element.tag}> is not known, expected some of: "
+        f"{', '.join(known) or 'none'}. Remove it, or skip it with skip=({place!r},)."
+    )
+    acts = element.tag == "dynamics" or any(x in word.lower() for x in _WORDS)
+    acts &= element.tag != "limit" and text not in _GAZEBO_DYNAMICS.get(word, ())
+    became = f"{'left out' if acts else 'not read'}: URDF has no such {what.split()[0]}"
+    note = place, name, became, acts
+    found.note(*note) if found.skips(place, name) else found.repaired(problem, *note)
+
+
+def _owner(place: str, name: str) -> str:
+    tag = place.split("/")[0]
+    return tag if tag == "robot" else f"{tag} {name!r}"
+
+
+def _changes(gazebo: ET.Element) -> Iterator[tuple[str, str]]:
+    """Tags and texts in a gazebo element that change the motion."""
+    for element in _below(gazebo, _GAZEBO_CLOSED):
         text = (element.text or "").strip()
         if text.lower() not in _GAZEBO_DYNAMICS.get(element.tag, (text.lower(),)):
-            raise ValueError(
-                f"<gazebo reference={gazebo.get('reference', '')!r}>: <{element.tag}> "
-                f"{text!r} changes the motion, and the model would not have it: remove "
-                "it, or skip all such elements with ignore=('gazebo',)."
-            )
+            yield element.tag, text
 
 
-def _below(element: ET.Element) -> Iterator[ET.Element]:
+def _below(element: ET.Element, closed: Container[str]) -> Iterator[ET.Element]:
     pending = list(element)
     while pending:
         child = pending.pop(0)
-        if child.tag not in _GAZEBO_CLOSED:
+        if child.tag not in closed:
             yield child
             pending[:0] = child
 
 
 def label(element: ET.Element) -> str:
     """The tag and name of a link or joint, for messages."""
-    if not element.get("name"):
-        raise ValueError(f"a <{element.tag}> has no name: give it one.")
     return f"{element.tag} {element.get('name')!r}"
 
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 import numpy as np
 from jaxtyping import Array
 
-from jaxdyn.model._report import Notes
+from jaxdyn.model._report import UNRESISTED, Notes
 from jaxdyn.model.elements import JOINT_TYPES, JointType
 from jaxdyn.model.tables._contraction import Contraction, contract
 from jaxdyn.model.tables._modules import Modules, cut_modules
@@ -132,6 +132,11 @@ class Topology:
     def looked_up(self, field: str, name: str | None) -> None:
         """Remember that traced code depends on the answer of `find`."""
         self._looked_up.add((field, name))
+
+    @cached_property
+    def has_unresisted(self) -> bool:
+        """Whether a reader has found joints that no inertia resists."""
+        return any(note.became.startswith(UNRESISTED) for note in self.report)
 
     @cached_property
     def types(self) -> tuple[JointType, ...]:

@@ -1,0 +1,126 @@
+"""One link and one joint of a URDF file."""
+
+import xml.etree.ElementTree as ET
+from typing import Any
+
+import numpy as np
+
+from jaxdyn.io._parts import Part
+from jaxdyn.io._pose import rpy_to_matrix
+from jaxdyn.io.urdf._findings import Findings
+from jaxdyn.io.urdf._xml import MOMENTS, label, numbers, required
+from jaxdyn.model import Inertial, unit_vectors
+
+_JOINTS = {
+    "revolute": "revolute",
+    "continuous": "revolute",
+    "prismatic": "prismatic",
+    "fixed": "fixed",
+    "floating": "free",
+    "planar": "planar",
+    "spherical": "spherical",
+}
+
+
+def end(joint: ET.Element, role: str) -> str:
+    """The name of the parent or child link of a joint."""
+    name = required(label(joint), joint, role).get("link")
+    if name is None:
+        raise ValueError(
+            f"{label(joint)}: <{role}> has no attribute 'link': name the {role} link."
+        )
+    return name
+
+
+def part_of(joint: ET.Element, inertial: Inertial | None, found: Findings) -> Part:
+    """The child link of a joint."""
+    owner, kind = label(joint), joint.get("type", "")
+    if kind not in _JOINTS:
+        found.wrong(
+            f"{owner}: joint type {kind!r} is not known, expected one of: "
+            f"{', '.join(_JOINTS)}. Write the joint as one of these, or as several."
+        )
+    options = found.tried(_effects, joint, kind) or {}
+    _check_limits(joint, options, found)
+    R, p = found.tried(_pose, owner, joint) or (np.eye(3), np.zeros(3))
+    return Part(
+        name=end(joint, "child"),
+        parent=end(joint, "parent"),
+        joint=_JOINTS.get(kind, "fixed"),
+        R=R,
+        p=p,
+        inertial=inertial or Inertial(),
+        options=options,
+    )
+
+
+def _effects(joint: ET.Element, kind: str) -> dict[str, Any]:
+    """Axes, effects and limits of a joint, arguments of `ModelBuilder.add_body`."""
+    owner, options = label(joint), {"joint_name": joint.get("name")}
+    effects: dict[str, Any] = {}
+    if kind not in ("fixed", "floating", "spherical"):
+        axis = joint.find("axis")
+        effects["axis"] = (
+            np.array([1.0, 0.0, 0.0])
+            if axis is None
+            else numbers(owner, axis, "xyz", 3)
+        )
+    if kind == "planar":
+        effects["axis2"] = _in_plane(effects["axis"])
+    limits = ("lower", "upper") if kind in ("revolute", "prismatic") else ()
+    for tag, keys in (
+        ("dynamics", ("damping", "friction")),
+        ("limit", (*limits, "effort", "velocity")),
+    ):
+        element = joint.find(tag)
+        for key in keys:
+            if element is not None and key in element.attrib:
+                finite = tag == "dynamics"
+                effects[key] = numbers(owner, element, key, 1, finite)[0]
+    return options | effects
+
+
+def _check_limits(joint: ET.Element, options: dict[str, Any], found: Findings) -> None:
+    """Remove limits that cannot be."""
+    owner, name = label(joint), joint.attrib["name"]
+    lower, upper = (options.get(key, 0.0) for key in ("lower", "upper"))
+    if {"lower", "upper"} <= set(options) and lower > upper:
+        problem = f"{owner}: lower limit {lower} exceeds the upper limit {upper}."
+        found.repaired(problem, "joint/limit", name, "no limits: lower exceeds upper")
+        del options["lower"], options["upper"]
+    for key in ("effort", "velocity"):
+        if options.get(key, 0.0) < 0:
+            problem = f"{owner}: {key} is {options[key]}, expected zero or more."
+            found.repaired(problem, "joint/limit", name, f"no limit: negative {key}")
+            del options[key]
+
+
+def _pose(owner: str, element: ET.Element) -> tuple[np.ndarray, np.ndarray]:
+    """Rotation and position of the `<origin>` of an element, identity without one."""
+    origin = element.find("origin")
+    xyz = rpy = np.zeros(3)
+    if origin is not None and "xyz" in origin.attrib:
+        xyz = numbers(owner, origin, "xyz", 3)
+    if origin is not None and "rpy" in origin.attrib:
+        rpy = numbers(owner, origin, "rpy", 3)
+    return rpy_to_matrix(rpy), xyz
+
+
+def inertial(link: ET.Element) -> Inertial | None:
+    """The `<inertial>` of a link in the link's axes, or None if it has none."""
+    owner, found = label(link), link.find("inertial")
+    if found is None:
+        return None
+    mass = numbers(owner, required(owner, found, "mass"), "value", 1)[0]
+    inertia = required(owner, found, "inertia")
+    xx, xy, xz, yy, yz, zz = (numbers(owner, inertia, key, 1)[0] for key in MOMENTS)
+    I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
+    return Inertial(mass, np.zeros(3), I).moved(*_pose(owner, found))
+
+
+def _in_plane(normal: np.ndarray) -> np.ndarray:
+    """The first direction of a planar joint: x projected onto the plane, or y."""
+    n = unit_vectors(normal)  # zero stays zero, which the builder reports
+    x, y, _ = np.eye(3)
+    along = x - n[0] * n
+    return along if np.linalg.norm(along) > 1e-6 else y - n[1] * n
