@@ -207,10 +207,7 @@ class Simulated(eqx.Module):
         return jnp.zeros((*rows.qd0.shape[:1], 2, rows.qd0.shape[1]), rows.qd0.dtype)
 
     def __call__(
-        self,
-        model: Model,
-        unknowns: Float[Array, "windows 2 nv"] | None,
-        row: Window,
+        self, model: Model, unknowns: Float[Array, "windows 2 nv"] | None, row: Window
     ) -> Float[Array, " _"]:
         """The residual of one window, and its gap to the next."""
         q, qd = row.q0, row.qd0

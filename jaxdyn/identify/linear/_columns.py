@@ -8,11 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxdyn.algorithms.recursions import (
-    dynamic_parameters,
-    parameter_names,
-    regressor,
-)
+from jaxdyn.algorithms.recursions import dynamic_parameters, parameter_names, regressor
 from jaxdyn.identify._rows import check_tree, held_out, log_arrays
 from jaxdyn.io import Log
 from jaxdyn.model import Model

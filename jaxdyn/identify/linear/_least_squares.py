@@ -21,13 +21,7 @@ from jaxdyn.identify.linear._columns import (
     split_rows,
 )
 from jaxdyn.identify.linear._covariance import Kind
-from jaxdyn.identify.linear._estimate import (
-    Errors,
-    ordinary,
-    products,
-    total,
-    weighted,
-)
+from jaxdyn.identify.linear._estimate import Errors, ordinary, products, total, weighted
 from jaxdyn.io import Log
 from jaxdyn.model import Model
 
