@@ -182,14 +182,10 @@ def _held(task: _Task, fit: Any) -> int:
 
 
 def _linear(task: _Task, method: settings.Linear) -> Estimate:
-    found = identification.least_squares(
-        task.model,
-        task.log,
-        parameters=task.config.parameters.fit,
-        method=method.weights,
-        covariance=method.covariance,
-        validation=task.config.validation,
-    )
+    options: dict[str, Any] = dict(method=method.weights, covariance=method.covariance)
+    options |= dict(validation=task.config.validation)
+    options |= dict(parameters=task.config.parameters.fit)
+    found = identification.least_squares(task.model, task.log, **options)
     try:
         near = identification.consistent(found)
         model, distance = near.model, np.sqrt(near.misfit / found.rank)
