@@ -12,25 +12,12 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxdyn import identify as identification
+from jaxdyn import io
 from jaxdyn.cli._identify_settings import Excitation
 from jaxdyn.cli._interrupt import interruptible
 from jaxdyn.cli._results import animate, errors_of, folder_of, settings_of, written
 from jaxdyn.cli._robots import robot_model
 from jaxdyn.dynamics import inverse_dynamics
-from jaxdyn.io import (
-    Figure,
-    Log,
-    Report,
-    Table,
-    aligned,
-    check_results,
-    radians,
-    save_log,
-    save_summary,
-    save_trajectory,
-    write_csv,
-    write_page,
-)
 from jaxdyn.model import Model
 
 ROWS = 30  # deviations that are printed
@@ -41,15 +28,13 @@ def excite(arguments: argparse.Namespace) -> int:
     path: Path = arguments.config
     config = settings_of(path, Excitation, "an excitation")
     folder = folder_of(arguments)
-    check_results(folder, arguments.force)
+    io.check_results(folder, arguments.force)
     start = time.perf_counter()
     with errors_of(path):
         model = robot_model(config.robot, path.parent)
         options = _options(config, model)
-        print(
-            f"{model.name}: {model.nv} degrees of freedom, {config.duration:g} s",
-            flush=True,
-        )
+        text = f"{model.name}: {model.nv} degrees of freedom, {config.duration:g} s"
+        print(text, flush=True)
         found, other = interruptible(lambda: _designed(config, model, options))
     log = _sampled(model, found.motion, config)
     seconds = round(time.perf_counter() - start, 3)
@@ -61,23 +46,15 @@ def excite(arguments: argparse.Namespace) -> int:
 
 
 def _options(config: Excitation, model: Model) -> dict[str, Any]:
-    """The arguments of `excite` but for the search.
-
-    Raises:
-        ValueError: a list has not as many numbers as the robot has coordinates.
-    """
-    limits = config.limits
-    poses = {"lower": limits.lower, "upper": limits.upper}
-    options: dict[str, Any] = {
-        "velocity": _each("limits.velocity", limits.velocity, model.nv),
-        "effort": _each("limits.effort", limits.effort, model.nv),
-        "noise": _each("noise", config.noise, model.nv),
-    }
-    options |= {k: _each(f"limits.{k}", x, model.nq) for k, x in poses.items()}
+    """The arguments of `excite` but for the search."""
+    options: dict[str, Any] = {"noise": _each("noise", config.noise, model.nv)}
+    for name, given in vars(config.limits).items():
+        size = model.nq if name in ("lower", "upper") else model.nv
+        options[name] = _each(f"limits.{name}", given, size)
     if config.degrees:
         for name, array in {"lower": "q", "upper": "q", "velocity": "qd"}.items():
             if options[name] is not None:
-                options[name] = radians(model, array, options[name])
+                options[name] = io.radians(model, array, options[name])
     names = ("duration", "parameters", "harmonics", "form", "criterion", "samples")
     return options | {name: getattr(config, name) for name in names}
 
@@ -98,28 +75,21 @@ def _each(key: str, given: float | list[float] | None, size: int) -> Any:
 
 def _designed(config: Excitation, model: Model, options: dict[str, Any]) -> Any:
     """The best motion and a random one, or None if that is not wanted."""
-    key = jax.random.key(config.seed)
-    found = identification.excite(
-        model,
-        **options,
-        steps=config.steps,
-        starts=config.starts,
-        key=key,
-        progress=sys.stderr.isatty(),
-    )
+    options = options | dict(key=jax.random.key(config.seed))
+    search: dict[str, Any] = dict(steps=config.steps, starts=config.starts)
+    bar = sys.stderr.isatty()
+    found = identification.excite(model, **options, **search, progress=bar)
     if not config.compare:
         return found, None
-    return found, identification.random_excitation(
-        model, **options, each_joint=True, key=key
-    )
+    return found, identification.random_excitation(model, **options, each_joint=True)
 
 
-def _sampled(model: Model, motion: Any, config: Excitation) -> Log:
+def _sampled(model: Model, motion: Any, config: Excitation) -> io.Log:
     """The motion as often as a controller wants it, with the forces of the robot."""
     count = round(config.duration * config.rate) + 1
     ts = np.linspace(0, config.duration, count)
     at, tau = _states(model, motion, jnp.asarray(ts))
-    return Log(ts, *(np.asarray(x) for x in (at.q, at.qd, at.qdd, tau)))
+    return io.Log(ts, *(np.asarray(x) for x in (at.q, at.qd, at.qdd, tau)))
 
 
 @eqx.filter_jit
@@ -130,14 +100,12 @@ def _states(model: Model, motion: Any, ts: Any) -> Any:
 
 def _rows(found: Any, other: Any) -> list[dict[str, Any]]:
     """What is known of each combination after the motion."""
-    rows = []
-    for k, name in enumerate(found.names):
-        row = {"name": name, "std": float(found.std[k])}
-        row["scaled_std"] = float(found.scaled_std[k])
-        if other is not None:
-            row["random_std"] = float(other.std[k])
-        rows.append(row)
-    return rows
+    columns = {"name": found.names, "std": found.std.tolist()}
+    columns["scaled_std"] = found.scaled_std.tolist()
+    if other is not None:
+        columns["random_std"] = other.std.tolist()
+    rows = zip(*columns.values(), strict=True)
+    return [dict(zip(columns, row, strict=True)) for row in rows]
 
 
 def _write(
@@ -145,15 +113,15 @@ def _write(
     name: str,
     config: Excitation,
     model: Model,
-    log: Log,
+    log: io.Log,
     found: Any,
     other: Any,
     seconds: float,
 ) -> None:
-    save_log(folder / "motion.csv", model, log)
-    save_trajectory(folder, model, log)
+    io.save_log(folder / "motion.csv", model, log)
+    io.save_trajectory(folder, model, log)
     rows = _rows(found, other)
-    write_csv(folder / "deviations.csv", list(rows[0]), map(dict.values, rows))
+    io.write_csv(folder / "deviations.csv", list(rows[0]), map(dict.values, rows))
     statistics = {
         "result": found.result,
         "condition": found.condition,
@@ -162,14 +130,14 @@ def _write(
         "deviations": rows,
         "seconds": seconds,
     }
-    save_summary(folder, config=config, dtype="float64", statistics=statistics)
+    io.save_summary(folder, config=config, dtype="float64", statistics=statistics)
     figures = _draw(folder, config, model, log, found, other)
-    write_page(folder, _report(name, model, found, rows, figures))
+    io.write_page(folder, _report(name, model, found, rows, figures))
 
 
 def _draw(
-    folder: Path, config: Excitation, model: Model, log: Log, found: Any, other: Any
-) -> list[Figure]:
+    folder: Path, config: Excitation, model: Model, log: io.Log, found: Any, other: Any
+) -> list[io.Figure]:
     """Plots and the page of the motion; what they need is loaded only here."""
     figures = []
     if config.output.plots:
@@ -181,58 +149,40 @@ def _draw(
         path = folder / "deviations.png"
         view.plot_deviations(path, found.names, motions, unit="scaled")
         text = "Standard deviations, in units in which all parameters matter alike."
-        figures.append(Figure(path.name, text))
-        titles = {"positions": "Positions", "rates": "Rates", "forces": "Forces"}
+        figures.append(io.Figure(path.name, text))
         for path in view.save_plots(model, log, folder):
-            if path.stem in titles:
-                figures.append(Figure(path.name, f"{titles[path.stem]} of the joints."))
+            if path.stem in ("positions", "rates", "forces"):
+                text = f"{path.stem.capitalize()} of the joints."
+                figures.append(io.Figure(path.name, text))
     animate(config.output, model, log, folder)
     return figures
 
 
 def _report(
-    name: str,
-    model: Model,
-    found: Any,
-    rows: list[dict[str, Any]],
-    figures: list[Figure],
-) -> Report:
+    name: str, model: Model, found: Any, rows: list[dict[str, Any]], figures: list[Any]
+) -> io.Report:
     head = ["combination, by its first parameter", "standard deviation", "scaled"]
     head += ["of a random motion"] if "random_std" in rows[0] else []
-    used = [
-        [joint, *(f"{100 * float(x):.0f} %" for x in values)]
-        for joint, *values in _used(model, found)
-    ]
-    return Report(
+    used = []
+    for i, joint in enumerate(model.joint_names):
+        at = model.v_slice(i)
+        if at.start < at.stop:
+            most = (np.max(found.used[key][at]) for key in ("velocity", "effort"))
+            used.append([joint, *(f"{100 * float(x):.0f} %" for x in most)])
+    known = "What will be known, by least squares"
+    limits = "How much of its limits each joint uses"
+    return io.Report(
         name=name,
         title=f"Excitation of {model.name}",
         text=f"{found.result}\n\nSend `motion.csv` to the robot, log positions and "
         "joint forces, and fit them with `jaxdyn identify`. In a simulation the motion "
         'is `motion = {kind = "log", file = "motion.csv"}`.',
         tables=[
-            Table(
-                "What will be known, by least squares",
-                head,
-                [[row["name"], *list(row.values())[1:]] for row in rows],
-            ),
-            Table(
-                "How much of its limits each joint uses",
-                ["joint", "rate", "force"],
-                used,
-            ),
+            io.Table(known, head, [list(row.values()) for row in rows]),
+            io.Table(limits, ["joint", "rate", "force"], used),
         ],
         figures=figures,
     )
-
-
-def _used(model: Model, found: Any) -> list[tuple[Any, ...]]:
-    rows = []
-    for i, joint in enumerate(model.joint_names):
-        at = model.v_slice(i)
-        if at.start < at.stop:
-            parts = (np.max(found.used[key][at]) for key in ("velocity", "effort"))
-            rows.append((joint, *parts))
-    return rows
 
 
 def _print(found: Any, other: Any, seconds: float) -> None:
@@ -240,9 +190,9 @@ def _print(found: Any, other: Any, seconds: float) -> None:
     rows = _rows(found, other)
     head = ["", "std", "scaled", *(["of a random motion"] if other else [])]
     cells = [
-        [row["name"], *(f"{x:.4g}" for x in list(row.values())[1:])] for row in rows
+        [name, *(f"{x:.4g}" for x in more)] for name, *more in map(dict.values, rows)
     ]
-    print(aligned([head, *cells[:ROWS]], indent="  "))
+    print(io.aligned([head, *cells[:ROWS]], indent="  "))
     if len(rows) > ROWS:
         print(f"  and {len(rows) - ROWS} more in deviations.csv")
     if other is not None:

@@ -34,10 +34,10 @@ class _Task:
     config: settings.Identification
     model: Model
     log: Log
-    parameters: Any
-    residual: Any
-    priors: list[Any]
-    solver: Any
+    parameters: Any = None
+    residual: Any = None
+    priors: Any = ()
+    solver: Any = None
 
 
 def identify(arguments: argparse.Namespace) -> int:
@@ -65,11 +65,7 @@ def identify(arguments: argparse.Namespace) -> int:
 
 
 def _prepared(config: settings.Identification, folder: Path) -> _Task:
-    """The fit that the settings describe.
-
-    Raises:
-        ValueError: settings do not fit the robot, the logs or each other.
-    """
+    """The fit that the settings describe."""
     model = robot_model(config.robot, folder)
     std = config.residual.std
     if isinstance(std, list) and len(std) != model.nv:
@@ -79,7 +75,7 @@ def _prepared(config: settings.Identification, folder: Path) -> _Task:
         )
     log = measured(config, model)
     if isinstance(config.method, settings.Linear):
-        return _Task(config, model, log, None, None, [], None)
+        return _Task(config, model, log)
     given = config.parameters
     if given.definite:
         model = identification.definite(model)
@@ -100,20 +96,15 @@ def _prepared(config: settings.Identification, folder: Path) -> _Task:
 
 
 def measured(config: settings.Identification, model: Model) -> Log:
-    """What all logs have measured, filtered each by itself.
-
-    Raises:
-        ValueError: a log cannot be read, or lacks what a fit needs.
-    """
+    """What all logs have measured, filtered each by itself."""
     logs = []
     for given in config.logs:
         options = dataclasses.asdict(given)
         log = load_log(options.pop("file"), model, **options)
         if config.filter is not None:
+            options = dataclasses.asdict(config.filter)
             try:
-                log = identification.filtered(
-                    log, model, **dataclasses.asdict(config.filter)
-                )
+                log = identification.filtered(log, model, **options)
             except ValueError as error:
                 raise ValueError(f"filter: log {str(given.file)!r}: {error}") from None
         _check(config, log, given.file)
@@ -154,43 +145,23 @@ def _made(given: Any, dtype: Any) -> Any:
 
 
 def _solver(given: Any) -> Any:
-    if isinstance(given, settings.Descent):
-        return identification.Optax(
-            getattr(optax, given.name)(given.learning_rate),
-            steps=given.steps,
-            batch=given.batch,
-            every=given.every,
-            patience=given.patience,
-        )
-    return identification.LevenbergMarquardt(
-        rtol=given.tolerance,
-        atol=given.tolerance,
-        steps=given.steps,
-        every=given.every,
-    )
+    options = dataclasses.asdict(given)
+    if options.pop("kind") == "optax":
+        rule = getattr(optax, options.pop("name"))(options.pop("learning_rate"))
+        return identification.Optax(rule, **options)
+    tolerance = options.pop("tolerance")
+    return identification.LevenbergMarquardt(tolerance, tolerance, **options)
 
 
 def _estimate(task: _Task, kept: Path) -> Estimate:
-    """Runs the fit.
-
-    Raises:
-        ValueError: it failed; the message says why.
-    """
-    config = task.config
-    if isinstance(config.method, settings.Linear):
-        return _linear(task, config.method)
+    """Runs the fit."""
+    if isinstance(task.config.method, settings.Linear):
+        return _linear(task, task.config.method)
+    config, options = task.config, {"solver": task.solver, "priors": task.priors}
+    options |= dict(validation=config.validation, lags=config.lags)
+    options |= dict(checkpoint=kept, progress=sys.stderr.isatty())
     try:
-        fit = identification.fit(
-            task.parameters,
-            task.residual,
-            task.log,
-            solver=task.solver,
-            priors=task.priors,
-            validation=config.validation,
-            lags=config.lags,
-            checkpoint=kept,
-            progress=sys.stderr.isatty(),
-        )
+        fit = identification.fit(task.parameters, task.residual, task.log, **options)
     except RuntimeError as error:
         raise ValueError(str(error).partition(" throw=False")[0]) from None
     try:
@@ -211,25 +182,20 @@ def _held(task: _Task, fit: Any) -> int:
 
 
 def _linear(task: _Task, method: settings.Linear) -> Estimate:
-    found = identification.least_squares(
-        task.model,
-        task.log,
-        parameters=task.config.parameters.fit,
-        method=method.weights,
-        covariance=method.covariance,
-        validation=task.config.validation,
-    )
-    message = f"Condition of the regressor {found.condition:.3g}. "
+    options: dict[str, Any] = dict(method=method.weights, covariance=method.covariance)
+    options |= dict(validation=task.config.validation)
+    options |= dict(parameters=task.config.parameters.fit)
+    found = identification.least_squares(task.model, task.log, **options)
     try:
         near = identification.consistent(found)
-        model = near.model
-        message += (
-            f"The nearest possible model is {np.sqrt(near.misfit / found.rank):.3g} "
-            "standard deviations from them, in the mean."
+        model, distance = near.model, np.sqrt(near.misfit / found.rank)
+        more = (
+            f"The nearest possible model is {distance:.3g} standard deviations from "
+            "them, in the mean."
         )
     except ValueError as error:
-        model = None
-        message += f"There is no model: {error}"
+        model, more = None, f"There is no model: {error}"
+    message = f"Condition of the regressor {found.condition:.3g}. {more}"
     return Estimate(found, model, message, len(found.validation_residuals))
 
 

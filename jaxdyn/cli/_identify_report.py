@@ -27,20 +27,13 @@ _RESIDUALS = {
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
-    """Parameters with intervals, and the model they make.
+    """Parameters with intervals, and the model they make."""
 
-    Attributes:
-        found: what the method itself returned.
-        model: with these parameters; None where there is none that could exist.
-        held: how many of the last rows were held out.
-        combinations: of parameters, which the motion tells; None if that is unknown.
-    """
-
-    found: Fit | LinearFit
-    model: Model | None
+    found: Fit | LinearFit  # what the method itself returned
+    model: Model | None  # None where there is none that could exist
     message: str
-    held: int
-    combinations: Estimates | None = None
+    held: int  # how many of the last rows were held out
+    combinations: Estimates | None = None  # that the motion tells, if known
 
     @property
     def what(self) -> str:
@@ -48,14 +41,15 @@ class Estimate:
         return "parameters" if isinstance(self.found, Fit) else "combinations"
 
     @property
-    def robot(self) -> str:
-        """The name of the robot."""
-        return self.found.model.name
-
-    @property
     def parameters(self) -> Estimates:
         """The parameters."""
         return self.found.estimates(LEVEL)
+
+    @property
+    def numbers(self) -> dict[str, Estimates]:
+        """The parameters, and the combinations if there are any, by file."""
+        more = {} if self.combinations is None else {"combinations": self.combinations}
+        return {"parameters": self.parameters, **more}
 
     @property
     def held_rms(self) -> Any:
@@ -93,7 +87,7 @@ def report_of(
         tables.append(_pairs(estimate))
     return Report(
         name=name,
-        title=f"Identification of {estimate.robot}",
+        title=f"Identification of {estimate.found.model.name}",
         text=_text(config, log, estimate, notes),
         tables=tables,
         figures=[Figure(file, caption) for file, caption in figures.items()],
@@ -147,25 +141,20 @@ def _quality(joints: list[dict[str, Any]]) -> Table:
 def _numbers(title: str, numbers: Estimates) -> Table:
     rows = []
     for row, is_known in zip(numbers.rows, numbers.determined, strict=True):
-        told = [_digits(row[key]) for key in ("std", "low", "high")]
-        told = told if is_known else ["not determined", "", ""]
-        rows.append(
-            [row["name"], _digits(row["nominal"]), _digits(row["fitted"]), *told]
-        )
-    return Table(
-        title, ["", "nominal", "fitted", "standard deviation", "from", "to"], rows
-    )
+        cells = [_digits(x) for x in row.values()]
+        rows.append(cells if is_known else [*cells[:3], "not determined", "", ""])
+    head = ["", "nominal", "fitted", "standard deviation", "from", "to"]
+    return Table(title, head, rows)
 
 
 def _pairs(estimate: Estimate) -> Table:
     pairs = estimate.strong
-    shown = pairs[:_PAIRS]
     text = f", the worst {_PAIRS} of {len(pairs)}" if len(pairs) > _PAIRS else ""
     return Table(
         f"Strongly correlated pairs: their sums or differences are known better than "
         f"they are by themselves{text}",
         ["", "", "correlation"],
-        [[a, b, f"{r:.4f}"] for a, b, r in shown],
+        [[a, b, f"{r:.4f}"] for a, b, r in pairs[:_PAIRS]],
     )
 
 

@@ -9,20 +9,12 @@ import equinox as eqx
 import jax
 import numpy as np
 
+from jaxdyn import io
 from jaxdyn.cli import _identify_settings as settings
 from jaxdyn.cli._identify_report import LEVEL, Estimate, digits, report_of
 from jaxdyn.dynamics import inverse_dynamics
 from jaxdyn.identify import Estimates, Fit
-from jaxdyn.io import (
-    Log,
-    aligned,
-    column_names,
-    save_summary,
-    to_dict,
-    to_urdf,
-    write_csv,
-    write_page,
-)
+from jaxdyn.io import Log, aligned
 from jaxdyn.model import Model
 
 ROWS = 30  # parameters that are printed
@@ -31,33 +23,24 @@ _CORRELATED = 0.3  # residuals of neighbouring rows that are not taken as indepe
 
 @dataclass(frozen=True, eq=False)
 class Quality:
-    """Measured joint forces beside those of the nominal and the fitted model.
-
-    Attributes:
-        held: how many of the last rows were held out.
-        measured, nominal, fitted: joint forces, [times, nv].
-    """
+    """Measured joint forces beside those of the nominal and the fitted model."""
 
     joints: tuple[str, ...]
-    held: int
-    measured: np.ndarray
+    held: int  # how many of the last rows were held out
+    measured: np.ndarray  # [times, nv], as the others
     nominal: np.ndarray
     fitted: np.ndarray
 
     @property
     def table(self) -> list[dict[str, Any]]:
         """Sizes of forces and residuals of each joint, at rows fitted and held out."""
-        rows = []
-        count = len(self.measured) - self.held
-        for k, joint in enumerate(self.joints):
-            tau = self.measured[:, k]
-            found = {"joint": joint, "measured": _rms(tau)}
-            found["nominal"] = _rms(tau - self.nominal[:, k])
-            error = tau - self.fitted[:, k]
-            found["fitted"] = _rms(error[:count])
-            found["held_out"] = _rms(error[count:]) if self.held else None
-            rows.append(found)
-        return rows
+        tau, count = self.measured, len(self.measured) - self.held
+        error, held = tau - self.fitted, [None] * len(self.joints)
+        columns = {"joint": self.joints, "measured": _rms(tau)}
+        columns |= {"nominal": _rms(tau - self.nominal), "fitted": _rms(error[:count])}
+        columns["held_out"] = _rms(error[count:]) if self.held else held
+        rows = zip(*columns.values(), strict=True)
+        return [dict(zip(columns, row, strict=True)) for row in rows]
 
     @property
     def correlation(self) -> float:
@@ -75,16 +58,13 @@ def compared(model: Model, estimate: Estimate, log: Log) -> Quality | None:
     if nominal is None or fitted is None or log.tau is None:
         return None
     tau = np.asarray(log.tau)
-    joints = tuple(x.removesuffix(".tau") for x in column_names(model, "tau"))
-    joints = tuple(x.replace(".tau[", "[") for x in joints)
+    names = (x.removesuffix(".tau") for x in io.column_names(model, "tau"))
+    joints = tuple(x.replace(".tau[", "[") for x in names)
     return Quality(joints, estimate.held, tau, nominal, fitted)
 
 
 def forces(model: Model, log: Log) -> np.ndarray | None:
-    """The joint forces of a model at the rows of a log.
-
-    None where these cannot be compared: loops share them, or the log has none.
-    """
+    """The joint forces of a model at the rows of a log; None if it lacks them."""
     if model.loops or log.qd is None or log.qdd is None or log.tau is None:
         return None
     return np.asarray(_forces(model, log.q, log.qd, log.qdd))
@@ -105,31 +85,27 @@ def write_results(
     seconds: float,
 ) -> None:
     """Writes tables, the model, plots and the page."""
-    rows = estimate.parameters.rows
-    write_csv(folder / "parameters.csv", list(rows[0]), map(dict.values, rows))
-    if estimate.combinations is not None:
-        others = estimate.combinations.rows
-        path = folder / "combinations.csv"
-        write_csv(path, list(others[0]), map(dict.values, others))
+    for file, numbers in estimate.numbers.items():
+        rows = numbers.rows
+        io.write_csv(folder / f"{file}.csv", list(rows[0]), map(dict.values, rows))
     notes = _write_model(folder, estimate.model) + _doubts(config, quality)
+    table = None if quality is None else quality.table
     statistics = {
         "rows": len(log.ts),
         "message": estimate.message,
         "rms": estimate.found.rms,
         "validation_rms": estimate.held_rms,
-        "joints": None if quality is None else quality.table,
-        estimate.what: rows,
+        "joints": table,
+        estimate.what: estimate.parameters.rows,
         "strongly_correlated": [list(pair) for pair in estimate.strong],
         "notes": notes,
         "seconds": seconds,
     }
-    save_summary(folder, config=config, dtype="float64", statistics=statistics)
+    io.save_summary(folder, config=config, dtype="float64", statistics=statistics)
     figures = _draw(folder, log, estimate, quality) if config.output.plots else {}
     if config.output.report:
-        table = None if quality is None else quality.table
-        write_page(
-            folder, report_of(name, config, log, estimate, table, notes, figures)
-        )
+        page = report_of(name, config, log, estimate, table, notes, figures)
+        io.write_page(folder, page)
 
 
 def print_estimate(estimate: Estimate, quality: Quality | None, seconds: float) -> None:
@@ -140,9 +116,9 @@ def print_estimate(estimate: Estimate, quality: Quality | None, seconds: float) 
         keys = ("measured", "nominal", "fitted", "held_out")
         rows = [[x["joint"], *(_number(x[k]) for k in keys)] for x in quality.table]
         print(aligned([head, *rows], indent="  "))
-    _print_numbers(estimate.what, estimate.parameters, "parameters.csv")
-    if estimate.combinations is not None:
-        _print_numbers("combinations", estimate.combinations, "combinations.csv")
+    for file, numbers in estimate.numbers.items():
+        what = estimate.what if file == "parameters" else file
+        _print_numbers(what, numbers, f"{file}.csv")
     print(f"{estimate.message} {seconds:.1f} s with compilation.")
 
 
@@ -166,10 +142,10 @@ def _write_model(folder: Path, model: Model | None) -> list[str]:
     """Writes the model where possible; what could not be written, in words."""
     if model is None:
         return []
-    text = json.dumps(to_dict(model), indent=1)
+    text = json.dumps(io.to_dict(model), indent=1)
     (folder / "model.json").write_text(text + "\n", encoding="utf-8")
     try:
-        to_urdf(model, folder / "model.urdf")
+        io.to_urdf(model, folder / "model.urdf")
     except ValueError as error:
         return [f"No model.urdf is written, model.json has everything: {error}"]
     return []
@@ -197,40 +173,25 @@ def _draw(
 
     figures = {}
     if quality is not None:
-        view.plot_fit(
-            folder / "forces.png",
-            quality.joints,
-            np.asarray(log.ts),
-            quality.measured,
-            quality.fitted,
-            held=quality.held,
-        )
+        given = np.asarray(log.ts), quality.measured, quality.fitted
+        path, held = folder / "forces.png", quality.held
+        view.plot_fit(path, quality.joints, *given, held=held)
         figures["forces.png"] = (
             "Joint forces, measured and of the fitted model, and their difference. "
             "Shaded rows were held out."
         )
-    shown = {"parameters": estimate.parameters, "combinations": estimate.combinations}
-    for file, numbers in shown.items():
-        if numbers is not None:
-            known = np.flatnonzero(numbers.determined)
-            view.plot_intervals(
-                folder / f"{file}.png",
-                [_short(numbers.names[k]) for k in known],
-                numbers.nominal[known],
-                numbers.fitted[known],
-                numbers.std[known],
-                numbers.interval[known],
-            )
-            figures[f"{file}.png"] = _caption(file, estimate)
-    known = np.flatnonzero(estimate.parameters.determined)
+    for file, x in estimate.numbers.items():
+        known = np.flatnonzero(x.determined)
+        names = [_short(x.names[k]) for k in known]
+        given = (y[known] for y in (x.nominal, x.fitted, x.std, x.interval))
+        view.plot_intervals(folder / f"{file}.png", names, *given)
+        figures[f"{file}.png"] = _caption(file, estimate)
+    known, found = np.flatnonzero(estimate.parameters.determined), estimate.found
     if len(known) > 1:
-        view.plot_correlation(
-            folder / "correlation.png",
-            [_short(estimate.parameters.names[k]) for k in known],
-            estimate.found.correlation[np.ix_(known, known)],
-        )
+        names = [_short(estimate.parameters.names[k]) for k in known]
+        shown = found.correlation[np.ix_(known, known)]
+        view.plot_correlation(folder / "correlation.png", names, shown)
         figures["correlation.png"] = "Correlations of errors."
-    found = estimate.found
     if isinstance(found, Fit) and len(found.losses) > 1:
         view.plot_history(folder / "history.png", found.losses, found.validations)
         figures["history.png"] = "The loss at each step of the search."
@@ -251,8 +212,9 @@ def _short(name: str) -> str:
     return f"{first} ..." if plus else first
 
 
-def _rms(x: np.ndarray) -> float:
-    return float(np.sqrt(np.mean(x**2)))
+def _rms(x: np.ndarray) -> list[float]:
+    """The root mean square of each column."""
+    return [float(np.sqrt(np.mean(column**2))) for column in x.T]
 
 
 def _number(x: float | None) -> str:

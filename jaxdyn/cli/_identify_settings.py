@@ -1,21 +1,16 @@
 """The settings of `jaxdyn identify` and `excite`: the keys of their TOML files."""
 
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from jaxdyn.cli import _settings as settings
-from jaxdyn.cli._settings import (
-    MOST_ROWS,
-    SEVERAL,
-    SOME,
-    Robot,
-    positive,
-    positive_each,
-)
+from jaxdyn.cli._settings import MOST_ROWS, SOME, checked, positive, positive_each
 from jaxdyn.io import NOT_NEGATIVE, Check
 
 _SHARE = Check("a share from 0 to below 1", lambda x: 0 <= x < 1)
+_not_negative = partial(checked, NOT_NEGATIVE)
 Optimizer = Literal[  # those of optax that need a learning rate and nothing else
     "adabelief",
     "adagrad",
@@ -31,10 +26,6 @@ Optimizer = Literal[  # those of optax that need a learning rate and nothing els
     "sgd",
     "yogi",
 ]
-
-
-def _not_negative(**default: Any) -> Any:
-    return field(**default, metadata={"check": NOT_NEGATIVE})
 
 
 @dataclass(frozen=True)
@@ -162,14 +153,14 @@ class Output:
 class Identification:
     """All settings of an identification."""
 
-    robot: str | Robot
+    robot: str | settings.Robot
     log: LogFile | list[LogFile] = field(metadata={"check": SOME})
     parameters: Parameters
     filter: Filter | None = None
     prior: list[GaussianPrior | GeodesicPrior] = field(default_factory=list)
     method: Linear | LevenbergMarquardt | Descent = LevenbergMarquardt()
     residual: Torque | Acceleration | Motion = Torque()
-    validation: float = field(default=0.2, metadata={"check": _SHARE})
+    validation: float = checked(_SHARE, default=0.2)
     lags: int = _not_negative(default=0)
     output: Output = Output()
 
@@ -195,8 +186,7 @@ class Identification:
             )
         given = ("without", "tied", "mirrored", "start", "definite")
         wrong = [f"parameters.{k}" for k in given if getattr(self.parameters, k)]
-        wrong += ["prior"] if self.prior else []
-        wrong += ["lags"] if self.lags else []
+        wrong += [k for k in ("prior", "lags") if getattr(self, k)]
         if wrong:
             raise ValueError(
                 f"method.kind is 'linear', which has no use for {', '.join(wrong)}: "
@@ -218,20 +208,19 @@ class Limits:
 class Excitation:
     """All settings of an excitation; see `jaxdyn.identify.excite`."""
 
-    robot: str | Robot
+    robot: str | settings.Robot
     duration: float = positive()
     degrees: bool = False
     limits: Limits = Limits()
-    parameters: list[str] = field(
-        default_factory=lambda: ["*.inertial", "*.damping", "*.friction"],
-        metadata={"check": SOME},
+    parameters: list[str] = checked(
+        SOME, default_factory=lambda: ["*.inertial", "*.damping", "*.friction"]
     )
     rate: float = positive(default=100.0)
     harmonics: int = positive(default=5)
     form: Literal["fourier", "spline"] = "fourier"
     criterion: Literal["worst", "log_det", "condition"] = "worst"
     noise: float | list[float] | None = positive_each(default=None)
-    samples: int = field(default=150, metadata={"check": SEVERAL})
+    samples: int = checked(settings.SEVERAL, default=150)
     steps: int = positive(default=300)
     starts: int = positive(default=4)
     seed: int = 0

@@ -15,10 +15,7 @@ from jaxdyn.model import Model
 
 
 def info(arguments: argparse.Namespace) -> int:
-    """Prints the robot, its pose and its loads at rest, and may draw it.
-
-    Or prints what `check_installation` finds.
-    """
+    """Prints a robot with its pose and loads, and may draw it; or the installation."""
     if arguments.check:
         return _check(arguments)
     if arguments.robot is None:
@@ -26,9 +23,7 @@ def info(arguments: argparse.Namespace) -> int:
             "jaxdyn info needs a ROBOT, or --check: jaxdyn info --help lists robots."
         )
     model = load(arguments.robot)
-    q = arguments.q
-    if q is None:
-        q = neutral(model).tolist()
+    q = neutral(model).tolist() if arguments.q is None else arguments.q
     if len(q) != model.nq:
         raise ValueError(
             f"--q has {len(q)} numbers, expected {model.nq}: {model.name!r}."

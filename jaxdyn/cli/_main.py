@@ -7,10 +7,11 @@ import os
 import signal
 import sys
 import tomllib
-from collections.abc import Sequence
-from importlib import resources
+from collections.abc import Callable, Sequence
+from importlib import import_module, resources
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
 import jax
 
@@ -75,16 +76,9 @@ def _left(number: int) -> int:
     return 128 + number
 
 
-def _run_identify(arguments: argparse.Namespace) -> int:
-    from jaxdyn.cli._identify import identify  # optax and SciPy only where needed
-
-    return identify(arguments)
-
-
-def _run_excite(arguments: argparse.Namespace) -> int:
-    from jaxdyn.cli._excite import excite
-
-    return excite(arguments)
+def _later(name: str) -> Callable[[argparse.Namespace], int]:
+    """A command whose module is loaded when it runs: optax and SciPy are slow."""
+    return lambda given: getattr(import_module(f"jaxdyn.cli._{name}"), name)(given)
 
 
 def silence() -> None:
@@ -118,22 +112,17 @@ def _parser() -> argparse.ArgumentParser:
     _add_info(added("info", info, "show what a robot is made of, and draw it"))
     for name, run, text in (
         ("simulate", simulate, "run the simulation in a TOML file"),
-        ("excite", _run_excite, "design a motion that tells most of a robot"),
-        ("identify", _run_identify, "fit a robot to measured motions"),
+        ("excite", _later("excite"), "design a motion that tells most of a robot"),
+        ("identify", _later("identify"), "fit a robot to measured motions"),
     ):
         made = added(name, run, text)
         made.add_argument("config", type=Path, metavar="CONFIG", help="the TOML file")
         _add_results(made, None, "the folder of the results (default: results/NAME)")
-    made = added(
-        "reproduce",
-        reproduce,
-        "rerun experiments on published claims; without a name, list them",
-        f"\n{_found()}",
-    )
-    made.add_argument(
-        "names", nargs="*", metavar="NAME", help="of experiments; all: all of them"
-    )
-    made.add_argument(
+    text = "rerun experiments on published claims; without a name, list them"
+    made = added("reproduce", reproduce, text, f"\n{_found()}")
+    add = made.add_argument
+    add("names", nargs="*", metavar="NAME", help="of experiments; all: all of them")
+    add(
         "--jobs",
         type=int,
         default=min(os.cpu_count() or 1, 4),
@@ -145,51 +134,44 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_info(made: argparse.ArgumentParser) -> None:
-    made.add_argument(
+    add = made.add_argument
+    add(
         "robot",
         metavar="ROBOT",
         nargs="?",
         help="a file: .urdf, .xml or .mjcf (MJCF), .json (dictionary); or a robot that "
         f"comes with jaxdyn: {', '.join(KNOWN)}",
     )
-    made.add_argument("--q", nargs="+", type=number, help="the pose (default: neutral)")
-    made.add_argument(
-        "--degrees", action="store_true", help="angles in --q are in degrees"
-    )
-    made.add_argument("-o", "--output", type=Path, help="where to save the picture")
-    made.add_argument(
+    add("--q", nargs="+", type=number, help="the pose (default: neutral)")
+    add("--degrees", action="store_true", help="angles in --q are in degrees")
+    add("-o", "--output", type=Path, help="where to save the picture")
+    add(
         "--check",
         action="store_true",
         help="show versions and devices, and test what some releases of JAX get wrong",
     )
 
 
-def _add_results(
-    made: argparse.ArgumentParser, default: Path | None, text: str
-) -> None:
-    made.add_argument(
-        "-o", "--output", type=Path, default=default, metavar="FOLDER", help=text
-    )
-    made.add_argument("--force", action="store_true", help="replace earlier results")
+def _add_results(made: argparse.ArgumentParser, default: Any, text: str) -> None:
+    add = made.add_argument
+    add("-o", "--output", type=Path, default=default, metavar="FOLDER", help=text)
+    add("--force", action="store_true", help="replace earlier results")
 
 
 def _add_view(made: argparse.ArgumentParser) -> None:
-    made.add_argument(
+    add = made.add_argument
+    add(
         "result",
         metavar="RESULT",
         help="a folder that jaxdyn simulate has written, or the trajectory.npz in it; "
         "or a robot, whose joints then follow sliders",
     )
-    made.add_argument(
-        "--page", action="store_true", help="write animation.html anew, open nothing"
-    )
-    made.add_argument(
+    add("--page", action="store_true", help="write animation.html anew, open nothing")
+    add(
         "-o", "--output", type=Path, metavar="FILE", help="where --page writes the page"
     )
-    made.add_argument("--port", type=int, default=8080, help="of the live view (8080)")
-    made.add_argument(
-        "--no-browser", action="store_true", help="print the address, open no browser"
-    )
+    add("--port", type=int, default=8080, help="of the live view (8080)")
+    add("--no-browser", action="store_true", help="print the address, open no browser")
 
 
 def _found() -> str:

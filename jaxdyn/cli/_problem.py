@@ -36,14 +36,7 @@ class Problem:
 
 
 def prepare(config: settings.Simulation, folder: Path) -> Problem:
-    """The simulation that the settings describe.
-
-    Args:
-        folder: where paths in the settings start.
-
-    Raises:
-        ValueError: settings do not fit the robot, or each other.
-    """
+    """The simulation that the settings describe; their paths start at the folder."""
     numbers = _Numbers(robot_model(config.robot, folder, config.dtype), config.degrees)
     model = numbers.model
     if model.loops:
@@ -68,40 +61,36 @@ class _Numbers:
     degrees: bool
 
     def poses(self, key: str, q: Sequence[float]) -> Any:
-        self._check(key, q, self.model.nq, "nq")
-        q = radians(self.model, "q", q).tolist() if self.degrees else q
-        for places in self.model.topology.quaternion_q.tolist():
-            length = np.linalg.norm([q[k] for k in places])
+        made = self._array(key, q, "nq", "q" if self.degrees else None)
+        for places in self.model.topology.quaternion_q:
+            length = np.linalg.norm(made[places])
             if abs(length - 1) > 1e-3:
                 raise ValueError(
                     f"{key}: the quaternion in numbers {places[0]} to {places[-1]} "
                     f"has length {length:.4g}, expected 1."
                 )
-        return jnp.asarray(q, self.model.dtype)
+        return made
 
     def rates(self, key: str, qd: Sequence[float]) -> Any:
-        self._check(key, qd, self.model.nv, "nv")
-        qd = radians(self.model, "qd", qd).tolist() if self.degrees else qd
-        return jnp.asarray(qd, self.model.dtype)
+        return self._array(key, qd, "nv", "qd" if self.degrees else None)
 
     def forces(self, key: str, tau: float | Sequence[float]) -> Any:
-        if isinstance(tau, int | float):
-            return jnp.full(self.model.nv, tau, self.model.dtype)
-        self._check(key, tau, self.model.nv, "nv")
-        return jnp.asarray(tau, self.model.dtype)
+        each = [tau] * self.model.nv if isinstance(tau, int | float) else tau
+        return self._array(key, each, "nv", None)
 
     def optional(self, read: Callable, table: Any, *names: str) -> dict[str, Any]:
         """What is given of these keys of the table motion."""
         given = {name: getattr(table, name) for name in names}
-        given = {name: x for name, x in given.items() if x is not None}
-        return {name: read(f"motion.{name}", x) for name, x in given.items()}
+        return {k: read(f"motion.{k}", x) for k, x in given.items() if x is not None}
 
-    def _check(self, key: str, values: Sequence[float], size: int, name: str) -> None:
-        if len(values) != size:
+    def _array(self, key: str, x: Sequence[float], size: str, turned: Any) -> Any:
+        if len(x) != getattr(self.model, size):
             raise ValueError(
-                f"{key} has {len(values)} numbers, expected {name} = {size} for robot "
-                f"{self.model.name!r}."
+                f"{key} has {len(x)} numbers, expected {size} = "
+                f"{getattr(self.model, size)} for robot {self.model.name!r}."
             )
+        x = x if turned is None else radians(self.model, turned, x).tolist()
+        return jnp.asarray(x, self.model.dtype)
 
 
 def _check_loops(config: settings.Simulation, model: Model) -> None:
@@ -158,31 +147,19 @@ def _recorded(at: settings.Recorded, model: Model) -> Any:
 
 def _line(at: settings.StraightLine, model: Model, q0: Any) -> Any:
     """The straight line; attitude and start are those of the pose, if so wished."""
-    names = [*model.frame_names, *model.names]
-    if at.frame not in names:
-        raise ValueError(
-            f"motion.frame is {at.frame!r}, expected one of: {', '.join(names)}."
-        )
+    k = _index("motion.frame", at.frame, [*model.frame_names, *model.names])
     poses = [frame_poses(model, q0), forward_kinematics(model, q0)]
-    R, p = (jnp.concatenate([getattr(x, k) for x in poses]) for k in ("R", "p"))
-    attitude, place = R[names.index(at.frame)], p[names.index(at.frame)]
+    attitude, place = (
+        jnp.concatenate([getattr(x, name) for x in poses])[k] for name in ("R", "p")
+    )
     if at.attitude == "free":
         attitude = None
     elif at.attitude != "start":
         attitude = jnp.asarray(at.attitude, model.dtype)
     start = place if at.start is None else jnp.asarray(at.start, model.dtype)
     end = jnp.asarray(at.end, model.dtype)
-    motion = motions.straight_line(
-        model,
-        at.frame,
-        start,
-        end,
-        at.duration,
-        attitude=attitude,
-        q0=q0,
-        law=at.law,
-        throw=False,
-    )
+    options: dict[str, Any] = dict(attitude=attitude, q0=q0, law=at.law, throw=False)
+    motion = motions.straight_line(model, at.frame, start, end, at.duration, **options)
     if not motion.converged:
         raise ValueError(
             f"motion: {at.frame!r} cannot follow the line: it is off by "
@@ -193,17 +170,20 @@ def _line(at: settings.StraightLine, model: Model, q0: Any) -> Any:
     return motion
 
 
+def _index(key: str, name: str, known: Sequence[str]) -> int:
+    if name not in known:
+        raise ValueError(f"{key} is {name!r}, expected one of: {', '.join(known)}.")
+    return known.index(name)
+
+
 def _start(given: settings.Start, numbers: _Numbers, motion: Any) -> tuple[Any, Any]:
     model = numbers.model
-    if motion is None:
-        q, qd = neutral(model), jnp.zeros(model.nv, model.dtype)
-    else:
+    q, qd = neutral(model), jnp.zeros(model.nv, model.dtype)
+    if motion is not None:
         first = motion(jnp.zeros((), model.dtype))
         q, qd = first.q, first.qd
-    if given.q is not None:
-        q = numbers.poses("start.q", given.q)
-    if given.qd is not None:
-        qd = numbers.rates("start.qd", given.qd)
+    q = q if given.q is None else numbers.poses("start.q", given.q)
+    qd = qd if given.qd is None else numbers.rates("start.qd", given.qd)
     try:
         return motions.closed_state(model, q, qd)
     except ValueError as error:
@@ -257,12 +237,8 @@ def _wrenches(given: list[settings.External], model: Model) -> Any:
         return None
     wrenches = np.zeros((model.n, 6))
     for k, push in enumerate(given):
-        if push.body not in model.names:
-            raise ValueError(
-                f"external[{k}].body is {push.body!r}, expected one of: "
-                f"{', '.join(model.names)}."
-            )
-        wrenches[model.names.index(push.body)] += [*push.force, *push.moment]
+        i = _index(f"external[{k}].body", push.body, model.names)
+        wrenches[i] += [*push.force, *push.moment]
     return jnp.asarray(wrenches, model.dtype)
 
 

@@ -20,17 +20,8 @@ import jax
 from tqdm import tqdm
 
 import jaxdyn
+from jaxdyn import io
 from jaxdyn.cli._interrupt import Ended, ended_by_signals
-from jaxdyn.io import (
-    Report,
-    check_results,
-    new_results,
-    read_config,
-    save_report,
-    write_index,
-)
-
-Run = Callable[[Path], Report]  # writes its pictures to a folder
 
 
 @dataclass(frozen=True)
@@ -61,19 +52,15 @@ class Experiment:
         except SyntaxError as error:
             return error
 
-    def prepared(self) -> Run:
-        """The experiment with its settings, checked.
-
-        Raises:
-            ValueError: the settings are wrong, or the script is not an experiment.
-        """
+    def prepared(self) -> Callable[[Path], io.Report]:
+        """The experiment with its settings, checked; it writes pictures to a folder."""
         module = self._module()
         if not hasattr(module, "Config") or not hasattr(module, "run"):
             raise ValueError(
                 f"{self.script}: an experiment has `class Config` and "
                 "`def run(config, folder)`."
             )
-        config = read_config(self.config, module.Config)
+        config = io.read_config(self.config, module.Config)
         return lambda folder: module.run(config, folder)
 
     def _module(self) -> Any:
@@ -89,11 +76,7 @@ class Experiment:
 
 
 def experiments() -> dict[str, Experiment]:
-    """The experiments of the checkout, by name.
-
-    Raises:
-        ValueError: there is no checkout, neither around the package nor here.
-    """
+    """The experiments of the checkout, by name."""
     for root in (Path(jaxdyn.__file__).parents[1], Path.cwd()):
         if (root / "experiments").is_dir() and (root / "configs").is_dir():
             break
@@ -131,7 +114,7 @@ def reproduce(arguments: argparse.Namespace) -> int:
     chosen = _chosen(arguments.names, known)
     results: Path = arguments.output
     for x in chosen:
-        check_results(results / x.name, arguments.force)
+        io.check_results(results / x.name, arguments.force)
     runs, failed = _prepared(chosen)
     is_quiet = len(runs) < 2 or not sys.stderr.isatty()
     with tqdm(total=len(runs), disable=is_quiet, unit="experiment") as bar:
@@ -147,7 +130,7 @@ def reproduce(arguments: argparse.Namespace) -> int:
             else:
                 bar.write("\n".join(lines), sys.stdout)
             bar.update()
-    print(f"\nall reports on one page: {write_index(results)}")
+    print(f"\nall reports on one page: {io.write_index(results)}")
     if failed:
         print(f"jaxdyn: failed: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0
@@ -209,7 +192,7 @@ def _tried(x: Experiment, results: Path, force: bool) -> tuple[list[str], str]:
     matplotlib.use("Agg")  # pictures go to files, also where there is a screen
     try:
         with _few_collections():
-            return _run(x.name, x.prepared(), results, force), ""
+            return _run(x, results, force), ""
     except Exception as error:
         return [], _reason(x.name, error)
 
@@ -254,17 +237,16 @@ def _chosen(names: list[str], known: dict[str, Experiment]) -> list[Experiment]:
     return [known[name] for name in dict.fromkeys(names)]
 
 
-def _run(name: str, run: Run, results: Path, force: bool) -> list[str]:
+def _run(x: Experiment, results: Path, force: bool) -> list[str]:
     """Runs one experiment and saves its report; what there is to say about it."""
-    start = time.perf_counter()
-    with new_results(results / name, force) as folder:
+    run, start = x.prepared(), time.perf_counter()
+    with io.new_results(results / x.name, force) as folder:
         report = run(folder)
-        save_report(folder, report)
-    lines = [
-        f"  {x.finding}: {x.source}: {x.claim}\n    {x.ours}" for x in report.verdicts
-    ]
+        io.save_report(folder, report)
+    found = report.verdicts
+    lines = [f"  {v.finding}: {v.source}: {v.claim}\n    {v.ours}" for v in found]
     seconds = time.perf_counter() - start
-    return [*lines, f"  {seconds:.0f} s, report in {results / name}/report.md"]
+    return [*lines, f"  {seconds:.0f} s, report in {results / x.name}/report.md"]
 
 
 def _reason(name: str, error: Exception) -> str:

@@ -19,12 +19,7 @@ _SIZED = {"chain": {"n": 7}, "random_tree": {"seed": 1}}
 
 
 def load(robot: str, folder: Path = Path(), /, **options: Any) -> Model:
-    """The robot with this name, or the one in this file.
-
-    Args:
-        folder: where the path of a file starts.
-        options: keyword arguments of the function that makes the robot or reads it.
-    """
+    """The robot with this name or in this file, made or read with these options."""
     if robot not in KNOWN and is_robot(robot):
         if not (folder / robot).is_file():
             raise ValueError(f"robot {robot!r}: there is no file {folder / robot}.")

@@ -1,6 +1,8 @@
 """The settings of `jaxdyn simulate`: the keys that a TOML file may have."""
 
 from dataclasses import dataclass, field
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, Literal
 
@@ -8,7 +10,6 @@ import numpy as np
 
 from jaxdyn.io import POSITIVE, Check
 
-_GAIN = Check("numbers that are not negative", lambda x: np.min(x, initial=0) >= 0)
 Point = tuple[float, float, float]
 Method = Literal[
     "denoc", "articulated", "composite", "gibbs_appell", "noc", "parallel", "auto"
@@ -32,17 +33,16 @@ Scheme = Literal[  # those of diffrax for one ordinary differential equation
 MOST_ROWS = 10_000_000  # at most, of a table over time
 SEVERAL = Check(f"a whole number from 2 to {MOST_ROWS}", lambda x: 2 <= x <= MOST_ROWS)
 SOME = Check("one or more", lambda x: len(x) > 0 if isinstance(x, list) else True)
+_GAIN = Check("numbers that are not negative", lambda x: np.min(x, initial=0) >= 0)
 _POSITIVE_EACH = Check("numbers above 0", lambda x: np.min(x, initial=np.inf) > 0)
 
 
-def positive(**default: Any) -> Any:
-    """A field for a number above 0."""
-    return field(**default, metadata={"check": POSITIVE})
+def checked(check: Check, **default: Any) -> Any:
+    """A field with a rule for its value."""
+    return field(**default, metadata={"check": check})
 
 
-def positive_each(**default: Any) -> Any:
-    """A field for one number above 0, or a list of them."""
-    return field(**default, metadata={"check": _POSITIVE_EACH})
+positive, positive_each = partial(checked, POSITIVE), partial(checked, _POSITIVE_EACH)
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Time:
     """From 0 to `end`, by default the end of the motion; rows by number or distance."""
 
     end: float | None = positive(default=None)
-    samples: int | None = field(default=None, metadata={"check": SEVERAL})
+    samples: int | None = checked(SEVERAL, default=None)
     dt: float | None = positive(default=None)
 
     def __post_init__(self) -> None:
@@ -195,12 +195,9 @@ class Samples:
         _check_rows("taus", self.taus, self.times, at_least=1)
 
 
-def _check_rows(
-    name: str, rows: list[list[float]], times: list[float], at_least: int
-) -> None:
+def _check_rows(name: str, rows: list[Any], times: list[float], at_least: int) -> None:
     """Times increase, and each has its row."""
-    pairs = zip(times, times[1:], strict=False)
-    if len(times) < at_least or any(a >= b for a, b in pairs):
+    if len(times) < at_least or any(a >= b for a, b in pairwise(times)):
         raise ValueError(
             f"times is {times}, expected {at_least} or more increasing numbers."
         )

@@ -58,32 +58,22 @@ def simulate(arguments: argparse.Namespace) -> int:
 
 
 def _run(problem: Problem) -> Trajectory:
-    """The trajectory up to its last row, all of which was reached.
-
-    Raises:
-        ValueError: the simulation failed; the message says when and why.
-    """
+    """The trajectory up to its last row, all of which was reached."""
     is_quiet = not sys.stderr.isatty()
     bar = diffrax.NoProgressMeter() if is_quiet else diffrax.TqdmProgressMeter(200)
+    given, options = (problem.q0, problem.qd0, problem.ts), problem.options
     trajectory = run_simulation(
-        problem.model,
-        problem.q0,
-        problem.qd0,
-        problem.ts,
-        **problem.options,
-        progress=bar,
-        throw=False,
+        problem.model, *given, **options, progress=bar, throw=False
     )
+    end = f"{float(trajectory.end_time):.6g} s"
     if not bool(trajectory.is_successful):
-        raise ValueError(
-            f"the simulation failed at {float(trajectory.end_time):.6g} s: "
-            f"{Outcome[trajectory.result]}"
-        )
+        reason = Outcome[trajectory.result]
+        raise ValueError(f"the simulation failed at {end}: {reason}")
     rows = int(np.isfinite(trajectory.kinetic_energy).sum())
     if rows < 2:
         raise ValueError(
-            f"the simulation stopped at {float(trajectory.end_time):.6g} s, before its "
-            "second row: make time.dt smaller, or look at the joint limits."
+            f"the simulation stopped at {end}, before its second row: make time.dt "
+            "smaller, or look at the joint limits."
         )
     names = ("ts", "q", "qd", "qdd", "tau", "kinetic_energy", "potential_energy")
     names += ("f_ext", "loop_forces", "loop_residual")
@@ -108,6 +98,8 @@ def _statistics(
         apart = jax.vmap(difference, (None, 0, 0))(model, wanted, trajectory.q)
         apart = np.abs(apart).max(axis=0)
     opening, joints = trajectory.loop_residual, trajectory.reached_limits(model)
+    opening = None if opening is None else float(np.abs(opening).max())
+    opening = None if opening is None else float(np.abs(opening).max())
     result = f"stopped at a limit of {', '.join(joints)}" if joints else ""
     return {
         "result": result or Outcome[trajectory.result] or "the end was reached",
@@ -122,9 +114,7 @@ def _statistics(
         "work": float(balance.work[-1]),
         "energy_error": float(np.abs(balance.drift).max()),
         "power_error": float(np.abs(balance.error).max()),
-        "largest_loop_residual": None
-        if opening is None
-        else float(np.abs(opening).max()),
+        "largest_loop_residual": opening,
     }
 
 

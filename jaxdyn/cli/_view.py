@@ -20,15 +20,11 @@ def view(arguments: argparse.Namespace) -> int:
         rows = [arrays["ts"], arrays["q"]]
     from jaxdyn.view import serve  # matplotlib only where something is shown
 
-    serve(
-        model,
-        *rows,
-        port=arguments.port,
-        open_browser=not arguments.no_browser,
-        announce=lambda url: print(
-            f"{model.name} is at {url}; Ctrl-C ends", flush=True
-        ),
-    )
+    def announce(url: str) -> None:
+        print(f"{model.name} is at {url}; Ctrl-C ends", flush=True)
+
+    options = dict(port=arguments.port, open_browser=not arguments.no_browser)
+    serve(model, *rows, **options, announce=announce)
     return 0
 
 

@@ -8,14 +8,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxdyn.identify._coordinates import (
-    SIZE,
-    moved_body,
-    moved_inertia,
-    positive,
-    second_moments,
-    upper_factor,
-)
+from jaxdyn.identify import _coordinates as coordinates
+from jaxdyn.identify._coordinates import SIZE
 from jaxdyn.identify._elements import Element, Path, leaf_of, with_leaf
 from jaxdyn.model import Model
 from jaxdyn.spatial import Vec3, exp
@@ -27,14 +21,9 @@ _UPPER = np.triu_indices(3)
 
 
 class Block(eqx.Module):
-    """Some elements of one kind and one leaf, with what they need of the nominal model.
+    """Some elements of one kind and leaf, with what they need of the nominal model."""
 
-    Attributes:
-        kind, leaf, at: those of the elements.
-        nominal: arrays of the nominal model, a row for each element.
-    """
-
-    nominal: tuple[Float[Array, "rows ..."], ...]
+    nominal: tuple[Float[Array, "rows ..."], ...]  # a row for each element
     kind: str = eqx.field(static=True)
     leaf: Path = eqx.field(static=True)
     at: tuple[int, ...] = eqx.field(static=True)
@@ -48,7 +37,7 @@ class Block(eqx.Module):
         """The model with the numbers of these coordinates."""
         at = np.array(self.at)
         if self.kind == "body":
-            new = jax.vmap(moved_body)(theta, *self.nominal)
+            new = jax.vmap(coordinates.moved_body)(theta, *self.nominal)
             pairs = zip((model.mass, model.com, model.inertia), new, strict=True)
             leaves = [leaf.at[at].set(x) for leaf, x in pairs]
             return eqx.tree_at(lambda m: (m.mass, m.com, m.inertia), model, leaves)
@@ -86,7 +75,7 @@ def _free(theta: Any, nominal: Any, scale: Any) -> Any:
 
 
 def _positive(theta: Any, nominal: Any) -> Any:
-    return positive(theta[:, 0], nominal)
+    return coordinates.positive(theta[:, 0], nominal)
 
 
 def _rotation(theta: Any, nominal: Any) -> Any:
@@ -99,7 +88,7 @@ def _axis(theta: Any, nominal: Any, across: Any) -> Any:
 
 
 _NUMBERS: dict[str, Any] = dict(
-    inertia=moved_inertia,
+    inertia=coordinates.moved_inertia,
     positive=_positive,
     free=_free,
     rotation=_rotation,
@@ -110,32 +99,22 @@ _NUMBERS: dict[str, Any] = dict(
 def block(
     model: Model, chosen: list[Element], start: dict[str, float]
 ) -> tuple[Block, np.ndarray]:
-    """The block of some elements of one kind and leaf, and where its search starts.
-
-    Raises:
-        ValueError: an element has no definite nominal value, or no such start.
-    """
-    kind, leaf = chosen[0].kind, chosen[0].leaf
-    at = tuple(x.at for x in chosen)
-    rows = [_nominal(model, x, start.get(x.name)) for x in chosen]
-    arrays = (
-        jnp.asarray(np.array(column), model.dtype) for column in zip(*rows, strict=True)
-    )
-    made = Block(tuple(arrays), kind, leaf, at)
-    firsts = [
-        _first(x, row, start.get(x.name)) for x, row in zip(chosen, rows, strict=True)
-    ]
-    return made, np.array(firsts)
+    """The block of some elements of one kind and leaf, and where its search starts."""
+    starts, at = [start.get(x.name) for x in chosen], tuple(x.at for x in chosen)
+    rows = [_nominal(model, *pair) for pair in zip(chosen, starts, strict=True)]
+    columns = [np.array(column) for column in zip(*rows, strict=True)]
+    arrays = tuple(jnp.asarray(column, model.dtype) for column in columns)
+    firsts = [_first(*each) for each in zip(chosen, rows, starts, strict=True)]
+    return Block(arrays, chosen[0].kind, chosen[0].leaf, at), np.array(firsts)
 
 
 def _nominal(model: Model, x: Element, start: float | None) -> tuple[Any, ...]:
     """What the coordinates of an element need of the model, on the host."""
     if x.kind in ("body", "inertia"):
-        mass, com, inertia = (
-            np.asarray(leaf[x.at], float)
-            for leaf in (model.mass, model.com, model.inertia)
-        )
-        factor = upper_factor(second_moments(inertia), model.dtype)
+        leaves = (model.mass, model.com, model.inertia)
+        mass, com, inertia = (np.asarray(leaf[x.at], float) for leaf in leaves)
+        moments = coordinates.second_moments(inertia)
+        factor = coordinates.upper_factor(moments, model.dtype)
         if factor is None or (x.kind == "body" and mass <= 0):
             raise ValueError(
                 f"{x.name}: body {model.names[x.at]!r} has mass {mass:g} and principal "

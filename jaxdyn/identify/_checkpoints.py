@@ -24,12 +24,7 @@ _ADDRESS = re.compile(" at 0x[0-9a-f]+")
 
 
 class Checkpoints:
-    """A folder with the last states of one search, by orbax.
-
-    Attributes:
-        folder: where they are; it is made if it is not there.
-        problem: a digest of what is searched, so that no other search goes on here.
-    """
+    """A folder with the last states of the search of which `problem` is the digest."""
 
     def __init__(self, folder: str | os.PathLike[str], problem: str) -> None:
         import orbax.checkpoint as ocp  # it takes a second, which few need
@@ -44,11 +39,7 @@ class Checkpoints:
         self._manager = ocp.CheckpointManager(self.folder / "states", options=options)
 
     def _check(self) -> None:
-        """Whether the folder is new, or belongs to this search.
-
-        Raises:
-            ValueError: it has something else.
-        """
+        """Raise a `ValueError` unless the folder is new, or belongs to this search."""
         note = self.folder / "problem.json"
         if note.exists():
             if json.loads(note.read_text(encoding="utf-8")) != self.problem:
@@ -101,23 +92,14 @@ def _named(leaves: list[Any]) -> dict[str, np.ndarray]:
 
 
 class Found(eqx.Module):
-    """What a search found.
-
-    Attributes:
-        x: the unknowns.
-        losses: at the start of each step.
-        validations: the size of held-out residuals at looks between steps, if any.
-        message: how it ended, in words.
-        converged: whether there was nothing more to gain.
-        failed: whether something was not finite.
-    """
+    """What a search found."""
 
     x: Unknowns
-    losses: Float[np.ndarray, " steps"]
-    validations: Float[np.ndarray, " looks"]
-    message: str = eqx.field(static=True)
-    converged: bool = eqx.field(static=True)
-    failed: bool = eqx.field(static=True)
+    losses: Float[np.ndarray, " steps"]  # at the start of each step
+    validations: Float[np.ndarray, " looks"]  # held-out residuals between steps
+    message: str = eqx.field(static=True)  # how it ended, in words
+    converged: bool = eqx.field(static=True)  # whether nothing more was to gain
+    failed: bool = eqx.field(static=True)  # whether something was not finite
 
 
 def search(

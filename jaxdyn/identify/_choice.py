@@ -8,40 +8,28 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxdyn.identify import _elements as parts
 from jaxdyn.identify._blocks import Block, block
-from jaxdyn.identify._elements import (
-    CHOSEN,
-    Element,
-    Path,
-    elements,
-    leaf_of,
-    matching,
-    with_leaf,
-)
+from jaxdyn.identify._elements import CHOSEN, Element, Path, matching
 from jaxdyn.model import Model
 
 _PARTS: dict[Path, int] = {("mass",): 1, ("com",): 3, ("inertia",): 1}  # of a body
 
 
 class Tie(eqx.Module):
-    """Entries of a leaf that follow others, with their sign.
-
-    Attributes:
-        leaves: the one that is followed, and the one that follows.
-        source, target: the entries of both, as if these were flat.
-    """
+    """Entries of a leaf that follow others, with their sign; leaves as if flat."""
 
     sign: Float[Array, " entries"]
-    leaves: tuple[Path, Path] = eqx.field(static=True)
-    source: tuple[int, ...] = eqx.field(static=True)
-    target: tuple[int, ...] = eqx.field(static=True)
+    leaves: tuple[Path, Path] = eqx.field(static=True)  # that is followed, that follows
+    source: tuple[int, ...] = eqx.field(static=True)  # entries of the first
+    target: tuple[int, ...] = eqx.field(static=True)  # entries of the second
 
     def put(self, model: Model) -> Model:
         """The model in which the entries follow."""
-        first, other = (leaf_of(model, path) for path in self.leaves)
+        first, other = (parts.leaf_of(model, path) for path in self.leaves)
         new = first.ravel()[np.array(self.source)] * self.sign
         flat = other.ravel().at[np.array(self.target)].set(new)
-        return with_leaf(model, self.leaves[1], flat.reshape(other.shape))
+        return parts.with_leaf(model, self.leaves[1], flat.reshape(other.shape))
 
 
 class Parameters(eqx.Module):
@@ -139,7 +127,7 @@ def choose(
             has no definite inertia, or a tie joins things of different kinds, or such
             as are tied already.
     """
-    known = elements(model)
+    known = parts.elements(model)
     chosen = _chosen(known, patterns, without)
     followers, ties = _ties(known, chosen, tied, mirrored, model)
     chosen = [x for x in chosen if x not in followers]
@@ -200,10 +188,9 @@ def _ties(
     entries: dict[tuple[Path, Path], list[tuple[int, int, float]]] = {}
     for first, other, normal in pairs:
         what = "tied" if normal is None else "mirrored"
-        sources, targets = (matching(known, what, x) for x in (first, other))
-        _check_tie(what, first, other, sources, targets, chosen)
-        joined += zip(sources, targets, strict=True)
-        for a, b in zip(sources, targets, strict=True):
+        found = _tied_pairs(known, chosen, what, first, other)
+        joined += found
+        for a, b in found:
             signs = [1.0] * len(a.entries) if normal is None else _signs(a, normal)
             ends = zip(a.entries, b.entries, signs, strict=True)
             for (leaf, i), (other_leaf, j), sign in ends:
@@ -216,14 +203,11 @@ def _ties(
     return {b for _, b in joined}, tuple(made)
 
 
-def _check_tie(
-    what: str,
-    first: str,
-    other: str,
-    sources: list[Element],
-    targets: list[Element],
-    chosen: list[Element],
-) -> None:
+def _tied_pairs(
+    known: list[Element], chosen: list[Element], what: str, first: str, other: str
+) -> list[tuple[Element, Element]]:
+    """The elements of two patterns, each with the one that follows it."""
+    sources, targets = (matching(known, what, x) for x in (first, other))
     # the name of the leaf alone: each loop has leaves of its own
     kinds = [[(x.kind, x.leaf[-1:]) for x in some] for some in (sources, targets)]
     if kinds[0] != kinds[1] or set(sources) & set(targets):
@@ -240,6 +224,7 @@ def _check_tie(
                 f"({', '.join(sorted(names))}): add it to patterns, or name one that "
                 "is there first; of a body that is chosen as a whole tie the whole."
             )
+    return list(zip(sources, targets, strict=True))
 
 
 def _check_followers(
@@ -248,12 +233,10 @@ def _check_followers(
     """What follows must follow one other, which is fitted, and not be fitted itself."""
     followed: dict[tuple[Path, int], str] = {}
     for _, b in pairs:
-        for entry in b.entries:
-            if entry in followed:
-                raise ValueError(
-                    f"tied, mirrored: {b.name} follows more than one other, expected "
-                    "one."
-                )
+        if not followed.keys().isdisjoint(b.entries):
+            raise ValueError(
+                f"tied, mirrored: {b.name} follows more than one other, expected one."
+            )
         followed |= dict.fromkeys(b.entries, b.name)
     followers = {b for _, b in pairs}
     sources = [(a, "is followed") for a, _ in pairs]

@@ -6,17 +6,12 @@ import jax
 import numpy as np
 
 from jaxdyn.algorithms.recursions import dynamic_parameters, parameter_names
+from jaxdyn.identify import linear
 from jaxdyn.identify._choice import Parameters
 from jaxdyn.identify._estimates import Estimates, confidence_interval
 from jaxdyn.identify._fit import Fit
 from jaxdyn.identify._residuals import Torque
 from jaxdyn.identify._rows import log_arrays
-from jaxdyn.identify.linear import (
-    base_parameters,
-    consistent,
-    least_squares,
-    regressor_rows,
-)
 from jaxdyn.io import Log
 from jaxdyn.model import Model
 
@@ -61,8 +56,8 @@ def linear_starts(parameters: Parameters, log: Log) -> dict[str, float]:
     log_arrays(model, log, ("q", "qd", "qdd", "tau"))
     free = [*effects, *(f"{body}.inertial" for body in sorted(bodies))]
     try:
-        found = least_squares(model, log, parameters=free, validation=0.0)
-        values = dynamic_values(consistent(found).model)
+        found = linear.least_squares(model, log, parameters=free, validation=0.0)
+        values = dynamic_values(linear.consistent(found).model)
     except ValueError:  # the motion tells too little: there is no better start
         return {}
     nominal = dynamic_values(model)
@@ -100,8 +95,8 @@ def fitted_combinations(fit: Fit, log: Log, *, level: float = 0.95) -> Estimates
         )
     rows = len(fit.residuals)
     fitted = jax.tree.map(lambda x: np.asarray(x[:rows]), log)
-    base = base_parameters(model, fitted, parameters=[x.name for x in chosen])
-    Y = regressor_rows(model, fitted.q, fitted.qd, fitted.qdd)
+    base = linear.base_parameters(model, fitted, parameters=[x.name for x in chosen])
+    Y = linear.regressor_rows(model, fitted.q, fitted.qd, fitted.qdd)
     noise = np.broadcast_to(fit.residual.std, (model.nv,))[:, None]
     A = Y[..., base.columns[base.independent]] / noise
     R = np.linalg.qr(A.reshape(-1, base.rank), mode="r")

@@ -87,11 +87,8 @@ def moved_body(
 
     The pseudo-inertia is U0 W Wᵀ U0ᵀ with the nominal U0 U0ᵀ and the `body_factor` W:
     positive definite for any ten numbers. It is taken apart into centre and inertia
-    about it before products are formed, so that nothing cancels.
-
-    Args:
-        mass, com: of the nominal body.
-        factor: the upper V with its second moments about the centre, V Vᵀ.
+    about it before products are formed, so that nothing cancels. `factor` is the upper
+    V with the nominal second moments V Vᵀ about the centre.
     """
     scale = jnp.exp(2 * bounded(theta[0], SIZE / 2))
     # U0 = sqrt(m) [[V / sqrt(m), c], [0, 1]], so that t shifts the centre by V t
@@ -106,11 +103,7 @@ def least_moment(moments: np.ndarray, dtype: Any) -> float:
 
 
 def upper_factor(moments: np.ndarray, dtype: Any) -> np.ndarray | None:
-    """The upper V with V Vᵀ = moments, on the host; None if it is not definite.
-
-    Args:
-        moments: in double precision, of an inertia that was stored in `dtype`.
-    """
+    """The upper V with V Vᵀ = moments, stored in `dtype`; None if not definite."""
     if np.linalg.eigvalsh(moments)[0] <= least_moment(moments, dtype):
         return None
     return np.linalg.cholesky(moments[::-1, ::-1])[::-1, ::-1]

@@ -23,21 +23,13 @@ _POSITIVE_ENDS = {"positive": "", "inertia": _DIAGONAL, "body": (".mass", *_DIAG
 
 @dataclass(frozen=True)
 class Element:
-    """Numbers of a model that are fitted together.
+    """Numbers of a model that are fitted together."""
 
-    Attributes:
-        name: as "link3.com_x"; `group` is the whole vector, "link3.com".
-        kind: the coordinates: "body", "inertia", "positive", "free", "rotation" or
-            "axis".
-        leaf: where the numbers stand in the model.
-        at: the row of that leaf, or the entry for "positive" and "free".
-    """
-
-    name: str
-    group: str
-    kind: str
-    leaf: Path
-    at: int
+    name: str  # as "link3.com_x"
+    group: str  # the whole vector, as "link3.com"
+    kind: str  # "body", "inertia", "positive", "free", "rotation" or "axis"
+    leaf: Path  # where the numbers stand in the model
+    at: int  # the row of that leaf, or the entry for "positive" and "free"
 
     @property
     def entries(self) -> list[tuple[Path, int]]:
@@ -84,19 +76,17 @@ def elements(model: Model) -> list[Element]:
     """
     found = _vector("gravity", ("gravity",), 0)
     for i, body in enumerate(model.names):
-        found.append(Element(f"{body}.inertial", f"{body}.inertial", "body", (), i))
-        found.append(Element(f"{body}.mass", f"{body}.mass", "positive", ("mass",), i))
+        found.append(_whole(f"{body}.inertial", "body", (), i))
+        found.append(_whole(f"{body}.mass", "positive", ("mass",), i))
         found += _vector(f"{body}.com", ("com",), i)
-        name = f"{body}.inertia"
-        found.append(Element(name, name, "inertia", ("inertia",), i))
+        found.append(_whole(f"{body}.inertia", "inertia", ("inertia",), i))
     for i in range(model.n):
         found += _joint(model, i)
     for i, frame in enumerate(model.frame_names):
         found += _placement(frame, ("frame_p",), ("frame_R",), i)
     for k, loop in enumerate(model.loops):
         for side in "ab":
-            path = ("loops", k)
-            p, R = (*path, f"p_{side}"), (*path, f"R_{side}")
+            p, R = ("loops", k, f"p_{side}"), ("loops", k, f"R_{side}")
             found += _placement(loop.name, p, R, 0, f"_{side}")
     return found
 
@@ -111,13 +101,16 @@ def _joint(model: Model, i: int) -> list[Element]:
         at = range(t.q_start[i], t.q_start[i + 1])
         found += _entries(f"{joint}.rest", "free", "rest", at)
     found += _placement(joint, ("p",), ("R",), i)
-    for leaf in ("axis", "axis2")[: kind.axes]:
-        name = f"{joint}.{leaf}"
-        found.append(Element(name, name, "axis", (leaf,), i))
+    axes = ("axis", "axis2")[: kind.axes]
+    found += [_whole(f"{joint}.{leaf}", "axis", (leaf,), i) for leaf in axes]
     if model.joints[i] == "helical":
-        name = f"{joint}.pitch"
-        found.append(Element(name, name, "free", ("pitch",), i))
+        found.append(_whole(f"{joint}.pitch", "free", ("pitch",), i))
     return found
+
+
+def _whole(name: str, kind: str, leaf: Path, at: int) -> Element:
+    """An element that is no part of a vector."""
+    return Element(name, name, kind, leaf, at)
 
 
 def _entries(group: str, kind: str, leaf: str, at: range) -> list[Element]:
@@ -132,11 +125,8 @@ def _vector(group: str, leaf: Path, row: int) -> list[Element]:
 
 
 def _placement(name: str, p: Path, R: Path, row: int, end: str = "") -> list[Element]:
-    turned = f"{name}.R{end}"
-    return [
-        *_vector(f"{name}.p{end}", p, row),
-        Element(turned, turned, "rotation", R, row),
-    ]
+    turned = _whole(f"{name}.R{end}", "rotation", R, row)
+    return [*_vector(f"{name}.p{end}", p, row), turned]
 
 
 def matching(
@@ -145,11 +135,7 @@ def matching(
     patterns: str | Sequence[str],
     where: str = "nothing in the model",
 ) -> list[Element]:
-    """The elements whose name or group fits one of the patterns, in their own order.
-
-    Raises:
-        ValueError: a pattern fits none; `what` is the argument in which it stands.
-    """
+    """The elements whose name or group fits a pattern of the argument `what`."""
     patterns = [patterns] if isinstance(patterns, str) else list(patterns)
     fits = [{x for x in known if fits_pattern(x, pattern)} for pattern in patterns]
     for pattern, some in zip(patterns, fits, strict=True):
@@ -166,10 +152,7 @@ def fits_pattern(element: Element, pattern: str) -> bool:
 
 
 def is_named(name: str, pattern: str) -> bool:
-    """Whether a name fits a pattern with * and ?.
-
-    Brackets stand for themselves, as in the names of joints with several freedoms.
-    """
+    """Whether a name fits a pattern with * and ?; brackets stand for themselves."""
     return fnmatch.fnmatchcase(name, pattern.replace("[", "[[]"))
 
 

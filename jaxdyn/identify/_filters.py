@@ -1,7 +1,6 @@
 """Measured positions to smooth positions, rates and accelerations, without delay."""
 
 import math
-from typing import Any
 
 import numpy as np
 from scipy import interpolate, signal
@@ -75,10 +74,10 @@ def filtered(
             is too short.
     """
     checked = Log.of(model, log.ts, log.q, tau=log.tau)
-    x = {"q": _continued(model, _double(checked.q))}
+    x = {"q": _continued(model, np.asarray(checked.q, np.float64))}
     if checked.tau is not None:
-        x["tau"] = _double(checked.tau)
-    ts, x = _evenly(_double(checked.ts), x, rate)
+        x["tau"] = np.asarray(checked.tau, np.float64)
+    ts, x = _evenly(np.asarray(checked.ts, np.float64), x, rate)
     step = (ts[-1] - ts[0]) / (len(ts) - 1)
     _check(cutoff, order, decimate, trim, 1 / step)
     ends = _rows_at_ends(ts, step, _settling(cutoff, order) if trim is None else trim)
@@ -86,15 +85,12 @@ def filtered(
     more = min(3 * ends, len(ts) - 1)  # rows continued beyond the ends
     for name in ("q", "tau") if forces and "tau" in x else ("q",):
         x[name] = signal.sosfiltfilt(sections, x[name], axis=0, padlen=more)
-    x["q"] = _unit(model, x["q"])
+    for places in model.topology.quaternion_q:  # of unit length
+        x["q"][:, places] /= np.linalg.norm(x["q"][:, places], axis=1, keepdims=True)
     x["qd"], x["qdd"] = _rates(model, x["q"], step)
     kept = slice(ends, len(ts) - ends, decimate)
     kind = checked.q.dtype
     return Log(ts[kept].astype(kind), **{k: y[kept].astype(kind) for k, y in x.items()})
-
-
-def _double(x: Any) -> np.ndarray:
-    return np.asarray(x, np.float64)
 
 
 def _continued(model: Model, q: np.ndarray) -> np.ndarray:
@@ -157,10 +153,7 @@ def _check(
 
 
 def _settling(cutoff: float, order: int) -> float:
-    """The time in which the slowest mode of the filter decays to a thousandth.
-
-    Its poles stand on a circle with the radius of the cutoff.
-    """
+    """The time in which the slowest mode of the filter decays to a thousandth."""
     return -math.log(_SETTLED) / (2 * np.pi * cutoff * math.sin(np.pi / (2 * order)))
 
 
@@ -174,13 +167,6 @@ def _rows_at_ends(ts: np.ndarray, step: float, trim: float) -> int:
             "lower trim."
         )
     return ends
-
-
-def _unit(model: Model, q: np.ndarray) -> np.ndarray:
-    """Positions with quaternions of unit length."""
-    for places in model.topology.quaternion_q:
-        q[:, places] /= np.linalg.norm(q[:, places], axis=1, keepdims=True)
-    return q
 
 
 def _rates(model: Model, q: np.ndarray, step: float) -> tuple[np.ndarray, np.ndarray]:
@@ -207,11 +193,9 @@ def _rates(model: Model, q: np.ndarray, step: float) -> tuple[np.ndarray, np.nda
 
 def _differences(x: np.ndarray, weights: np.ndarray) -> np.ndarray:
     """Weighted sums of each row and its neighbours, NaN for those at the ends."""
-    inner = sum(
-        w * x[k : len(x) - 2 * _SIDE + k] for k, w in enumerate(weights.tolist())
-    )
-    result = np.full(x.shape, np.nan)
-    result[_SIDE : len(x) - _SIDE] = inner
+    result, count = np.full(x.shape, np.nan), len(x) - 2 * _SIDE
+    parts = (w * x[k : count + k] for k, w in enumerate(weights.tolist()))
+    result[_SIDE : len(x) - _SIDE] = sum(parts)
     return result
 
 

@@ -11,14 +11,9 @@ import numpy as np
 from jaxtyping import Array, Bool, Float
 from tqdm import tqdm
 
+from jaxdyn.identify import _estimates as statistics
 from jaxdyn.identify._checkpoints import Checkpoints, Found, digest, search
 from jaxdyn.identify._choice import Parameters
-from jaxdyn.identify._estimates import (
-    Estimates,
-    confidence_interval,
-    correlated_pairs,
-    correlations,
-)
 from jaxdyn.identify._priors import Prior
 from jaxdyn.identify._problem import Problem, Residual, held_out_size, split
 from jaxdyn.identify._solvers import LevenbergMarquardt, Optax
@@ -78,7 +73,7 @@ class Fit(eqx.Module):
     @property
     def correlation(self) -> Float[np.ndarray, "values values"]:
         """The correlations of the errors; zero where data tell nothing."""
-        return correlations(self.covariance)
+        return statistics.correlations(self.covariance)
 
     @property
     def unknown(self) -> tuple[str, ...]:
@@ -95,9 +90,8 @@ class Fit(eqx.Module):
         values (mass centres, products of inertia, ...) have value ± t std.
         """
         low, high = self.parameters.bounds.T
-        freedom, positive = self.uncertainty.freedom, low == 0
-        given = self.values, self.std, freedom, level
-        ends = confidence_interval(*given, positive=positive)
+        given = self.values, self.std, self.uncertainty.freedom, level
+        ends = statistics.confidence_interval(*given, positive=low == 0)
         return np.clip(ends, low[:, None], high[:, None])
 
     @property
@@ -115,11 +109,11 @@ class Fit(eqx.Module):
 
     def correlated(self, least: float = 0.95) -> list[tuple[str, str, float]]:
         """Pairs of values that the data hardly tell apart, and their correlation."""
-        return correlated_pairs(self.names, self.correlation, least)
+        return statistics.correlated_pairs(self.names, self.correlation, least)
 
-    def estimates(self, level: float = 0.95) -> Estimates:
+    def estimates(self, level: float = 0.95) -> statistics.Estimates:
         """Names, nominal and fitted values, standard deviations and intervals."""
-        return Estimates(
+        return statistics.Estimates(
             names=self.names,
             nominal=np.asarray(self.parameters.nominal_values, float),
             fitted=np.asarray(self.values, float),
@@ -134,11 +128,8 @@ class Fit(eqx.Module):
         return self.estimates(level).table()
 
     def __repr__(self) -> str:
-        held = (
-            ""
-            if np.isnan(self.validation_rms)
-            else f", held out {self.validation_rms:.4g}"
-        )
+        apart = self.validation_rms
+        held = "" if np.isnan(apart) else f", held out {apart:.4g}"
         return (
             f"Fit of {len(self.names)} values of model {self.model.name!r}: "
             f"{self.message} Residuals {self.rms:.4g}{held} standard deviations.\n"

@@ -93,24 +93,16 @@ def samples(model: Model, log: Any) -> Sample:
 
 
 class Window(eqx.Module):
-    """A piece of a log, from its first state on.
-
-    Attributes:
-        ts, tau: times and joint forces, linear in between; None for no forces.
-        y: what was measured at these times.
-        q0, qd0: the state at its start, as measured.
-        q1, qd1: that at the start of the next window.
-        number: its place among the windows.
-    """
+    """A piece of a log, from its first state on."""
 
     ts: Float[Array, "*rows times"]
-    tau: Float[Array, "*rows times nv"] | None
-    y: Float[Array, "*rows times m"]
-    q0: Float[Array, "*rows nq"]
+    tau: Float[Array, "*rows times nv"] | None  # linear in between; None for no forces
+    y: Float[Array, "*rows times m"]  # what was measured at these times
+    q0: Float[Array, "*rows nq"]  # the state at its start, as measured
     qd0: Float[Array, "*rows nv"]
-    q1: Float[Array, "*rows nq"]
+    q1: Float[Array, "*rows nq"]  # that at the start of the next window
     qd1: Float[Array, "*rows nv"]
-    number: Int[Array, "*rows"]
+    number: Int[Array, "*rows"]  # its place among the windows
 
 
 class Simulated(eqx.Module):
@@ -207,10 +199,7 @@ class Simulated(eqx.Module):
         return jnp.zeros((*rows.qd0.shape[:1], 2, rows.qd0.shape[1]), rows.qd0.dtype)
 
     def __call__(
-        self,
-        model: Model,
-        unknowns: Float[Array, "windows 2 nv"] | None,
-        row: Window,
+        self, model: Model, unknowns: Float[Array, "windows 2 nv"] | None, row: Window
     ) -> Float[Array, " _"]:
         """The residual of one window, and its gap to the next."""
         q, qd = row.q0, row.qd0

@@ -8,19 +8,9 @@ import numpy as np
 from jaxdyn.io import Log
 from jaxdyn.model import Model
 
-_ADVICE = {
-    "qd": "call filtered(log, model, cutoff=...) first",
-    "qdd": "call filtered(log, model, cutoff=...) first",
-    "tau": "joint forces must be measured",
-}
-
 
 def log_arrays(model: Model, log: Any, needed: Sequence[str]) -> dict[str, np.ndarray]:
-    """The named arrays of a log, in double precision.
-
-    Raises:
-        ValueError: it is no log, or one of them is missing or does not fit the model.
-    """
+    """The named arrays of a log, in double precision, checked."""
     if not isinstance(log, Log):
         raise ValueError(
             f"data is a {type(log).__name__}, expected a Log: use load_log or Log.of."
@@ -29,7 +19,9 @@ def log_arrays(model: Model, log: Any, needed: Sequence[str]) -> dict[str, np.nd
     for name in needed:
         value = getattr(log, name)
         if value is None:
-            raise ValueError(f"the log has no {name}: {_ADVICE[name]}.")
+            advice = "call filtered(log, model, cutoff=...) first"
+            advice = "joint forces must be measured" if name == "tau" else advice
+            raise ValueError(f"the log has no {name}: {advice}.")
         value = np.asarray(value, float)
         width = model.nq if name == "q" else model.nv
         if value.ndim != 2 or value.shape[1] != width:
@@ -72,11 +64,7 @@ def check_counts(**counts: int | None) -> None:
 
 
 def held_out(count: int, validation: float | int) -> int:
-    """How many of some rows, the last ones, are held out: a share, rounded down.
-
-    Raises:
-        ValueError: the share is not between 0 and 1.
-    """
+    """How many of some rows, the last ones, are held out: a share, rounded down."""
     if not 0 <= validation < 1:
         raise ValueError(
             f"validation is {validation}, expected a share of the rows, 0 to below 1."

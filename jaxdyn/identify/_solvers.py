@@ -42,10 +42,9 @@ class LevenbergMarquardt(eqx.Module):
     def start(self, problem: Problem, held: Any) -> "_Climb":
         """The state before the first step."""
         x = problem.start()
-        dtype, start = x.theta.dtype, jnp.asarray(0)
-        losses = jnp.zeros(self.steps, dtype)
-        least = jnp.asarray(jnp.inf, dtype)
-        return _Climb(x, start, jnp.asarray(False), least, losses)
+        losses = jnp.zeros(self.steps, x.theta.dtype)
+        least = jnp.asarray(jnp.inf, losses.dtype)
+        return _Climb(x, jnp.asarray(0), jnp.asarray(False), least, losses)
 
     def is_over(self, at: "_Climb") -> bool:
         """Whether there are no more steps."""
@@ -140,12 +139,7 @@ class Optax(eqx.Module):
         check_counts(steps=self.steps, every=self.every, patience=self.patience)
 
     def start(self, problem: Problem, held: Any) -> "_Walk":
-        """The state before the first step.
-
-        Raises:
-            ValueError: batches are larger than the data, or there is nothing to be
-                patient about.
-        """
+        """The state before the first step."""
         if self.batch is not None and not 1 <= self.batch <= problem.count:
             raise ValueError(
                 f"batch is {self.batch}, expected 1 to {problem.count}, the rows that "
@@ -193,10 +187,8 @@ class Optax(eqx.Module):
         def batch(k: Any) -> Any:
             if self.batch is None:
                 return None
-            shape = (self.batch,)
-            return jax.random.choice(
-                jax.random.fold_in(key, k), problem.count, shape, replace=False
-            )
+            drawn, rows = jax.random.fold_in(key, k), (self.batch,)
+            return jax.random.choice(drawn, problem.count, rows, replace=False)
 
         def step(k: Any, carried: Any) -> Any:
             x, state, losses = carried
@@ -206,9 +198,8 @@ class Optax(eqx.Module):
                 return problem.loss(x, chosen)
 
             value, slope = jax.value_and_grad(loss)(x)
-            update, state = optimizer.update(
-                slope, state, x, value=value, grad=slope, value_fn=loss
-            )
+            given = dict(value=value, grad=slope, value_fn=loss)
+            update, state = optimizer.update(slope, state, x, **given)
             return optax.apply_updates(x, update), state, losses.at[k].set(value)
 
         until = jnp.minimum(at.k + self.every, self.steps)

@@ -17,27 +17,16 @@ _LEAK = 1e-4  # share of a value along directions that data say nothing of
 
 
 class Uncertainty(eqx.Module):
-    """The covariance of fitted values, to first order.
+    """The covariance of fitted values, to first order."""
 
-    Attributes:
-        residuals: of the rows that were fitted, in standard deviations.
-        covariance: of the values; infinite variances where nothing is told.
-        known: which values the data, or priors, tell.
-        reach: how far coordinates of length 1 change each value.
-        scale: the size of the noise, 1 if standard deviations were right.
-        freedom: the number of residuals less that of directions that they tell.
-        rank: the number of directions that residuals and priors tell.
-        count: the number of residuals that are not zero for any parameters.
-    """
-
-    residuals: Float[np.ndarray, "rows m"]
-    covariance: Float[np.ndarray, "values values"]
-    known: Bool[np.ndarray, " values"]
-    reach: Float[np.ndarray, " values"]
-    scale: float = eqx.field(static=True)
-    freedom: int = eqx.field(static=True)
-    rank: int = eqx.field(static=True)
-    count: int = eqx.field(static=True)
+    residuals: Float[np.ndarray, "rows m"]  # of rows that were fitted, in deviations
+    covariance: Float[np.ndarray, "values values"]  # infinite where nothing is told
+    known: Bool[np.ndarray, " values"]  # which values the data, or priors, tell
+    reach: Float[np.ndarray, " values"]  # how far coordinates of length 1 change each
+    scale: float = eqx.field(static=True)  # of the noise; 1 if deviations were right
+    freedom: int = eqx.field(static=True)  # residuals less directions that they tell
+    rank: int = eqx.field(static=True)  # directions that residuals and priors tell
+    count: int = eqx.field(static=True)  # residuals not zero for any parameters
 
 
 def uncertainty(problem: Problem, x: Unknowns, lags: int) -> Uncertainty:

@@ -173,11 +173,7 @@ def effort(weight: Weight = 1.0) -> Effort:
 
 
 def cost_of(cost: CostFunction, q: Any, qd: Any, tau: Any) -> Any:
-    """One number for a motion, of a cost or a function of the user.
-
-    Raises:
-        ValueError: it is more than one number.
-    """
+    """One number for a motion, of a cost or a function of the user."""
     value = jnp.asarray(cost(q, qd, tau))
     if value.shape:
         raise ValueError(
@@ -190,10 +186,10 @@ def cost_of(cost: CostFunction, q: Any, qd: Any, tau: Any) -> Any:
 
 def _squares(cost: Reach | Track, q: Any, qd: Any, q_now: Any, qd_now: Any) -> Any:
     """The weighted squared distance of one state from another."""
-    at = difference(cost.model, q.astype(q_now.dtype), q_now)
-    rate = qd_now - qd.astype(q_now.dtype)
-    weights = (w.astype(q_now.dtype) for w in (cost.weight, cost.rate_weight))
-    return sum((w * x**2).sum() for w, x in zip(weights, (at, rate), strict=True))
+    given = (q, qd, cost.weight, cost.rate_weight)
+    q, qd, w, rate_w = (x.astype(q_now.dtype) for x in given)
+    apart = difference(cost.model, q, q_now)
+    return (w * apart**2).sum() + (rate_w * (qd_now - qd) ** 2).sum()
 
 
 def _rows(model: Model, name: str, value: Any, shape: tuple[int, ...]) -> Any:

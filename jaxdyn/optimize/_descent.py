@@ -1,5 +1,6 @@
 """Descent by optax: one loop for all optimisers, with reasons to stop in words."""
 
+import dataclasses
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -25,20 +26,13 @@ GOES_ON, FLAT, STALLED, NOT_FINITE = range(4)
 
 
 class Descent(eqx.Module):
-    """What a descent found.
+    """What a descent found."""
 
-    Attributes:
-        x: the arguments with the least cost of all steps.
-        costs, gradient_norms: at the start and after each step.
-        first: the gradient norm with which others are compared.
-        status: why it ended: GOES_ON (no steps were left), FLAT, STALLED, NOT_FINITE.
-    """
-
-    x: Any
-    costs: Float[Array, " evaluations"]
+    x: Any  # the arguments with the least cost of all steps
+    costs: Float[Array, " evaluations"]  # at the start and after each step
     gradient_norms: Float[Array, " evaluations"]
-    first: Float[Array, ""]
-    status: int = eqx.field(static=True)
+    first: Float[Array, ""]  # the gradient norm with which others are compared
+    status: int = eqx.field(static=True)  # why it ended: GOES_ON if no steps were left
 
     @property
     def steps(self) -> int:
@@ -74,30 +68,19 @@ class Descent(eqx.Module):
 
 
 class _Search(eqx.Module):
-    """What one step hands to the next.
-
-    Attributes:
-        x, state: the unknowns, and the state of the optimiser there.
-        best, lowest: the unknowns with the least cost so far, and that cost.
-        mark, since: a least cost, and for how many steps none was much lower.
-        misses: for how many steps the cost was not finite.
-        first: the gradient norm with which others are compared; negative before there
-            is one.
-        rows: costs and gradient norms of the last evaluations; k of them.
-        left: how many evaluations may follow.
-    """
+    """What one step hands to the next."""
 
     x: Any
-    state: Any
-    best: Any
-    lowest: Any
-    mark: Any
-    since: Any
-    misses: Any
-    first: Any
-    rows: Any
-    k: Any
-    left: Any
+    state: Any  # of the optimiser at x
+    best: Any  # the unknowns with the least cost so far
+    lowest: Any  # that cost
+    mark: Any  # a least cost
+    since: Any  # for how many steps none was much lower
+    misses: Any  # for how many steps the cost was not finite
+    first: Any  # gradient norm to compare with; negative before there is one
+    rows: Any  # costs and gradient norms of the last evaluations
+    k: Any  # how many rows there are
+    left: Any  # how many evaluations may follow
     status: Any
 
 
@@ -165,10 +148,9 @@ def _advance(problem: Any, optimizer: Any, search: _Search, tolerances: Any) -> 
         return problem(x).astype(dtype)
 
     def updated(x: Any, state: Any, value: Any, grad: Any) -> Any:
+        given = dict(value=value, grad=grad, value_fn=cost)
         with free_promotion():
-            update, state = optimizer.update(
-                grad, state, x, value=value, grad=grad, value_fn=cost
-            )
+            update, state = optimizer.update(grad, state, x, **given)
             return optax.apply_updates(x, update), state
 
     def goes_on(s: _Search) -> Any:
@@ -205,9 +187,8 @@ def _judged(s: _Search, value: Any, norm: Any, tolerances: Any) -> _Search:
     # a line search comes back from a cost that is not finite, unknowns do not
     is_gone = ~jnp.isfinite(optax.tree.norm(s.x)) | jnp.isinf(lowest)
     is_lost = (misses >= PATIENCE) | (is_gone & ~is_finite)
-    return _Search(
-        x=s.x,
-        state=s.state,
+    return dataclasses.replace(
+        s,
         best=jax.tree.map(lambda a, b: jnp.where(is_best, a, b), s.x, s.best),
         lowest=lowest,
         mark=jnp.where(is_lower, lowest, s.mark),

@@ -15,26 +15,17 @@ TRIALS = 20  # along one direction
 
 
 class LineSearchState(NamedTuple):
-    """The point at which a search began, and how far it got.
+    """The point at which a search began, and how far it got."""
 
-    Attributes:
-        memory: of L-BFGS.
-        x, f, slope: the point, the cost there, and its slope along the direction.
-        direction: where the search goes.
-        t: the step that is tried, in units of the direction.
-        low, high: steps known to be too short and too long.
-        trials: how many were tried; 0 before the first evaluation.
-    """
-
-    memory: Any
+    memory: Any  # of L-BFGS
     x: Any
-    f: Any
-    slope: Any
-    direction: Any
-    t: Any
-    low: Any
-    high: Any
-    trials: Any
+    f: Any  # the cost at x
+    slope: Any  # of the cost along the direction
+    direction: Any  # where the search goes
+    t: Any  # the step that is tried, in units of the direction
+    low: Any  # a step known to be too short
+    high: Any  # a step known to be too long
+    trials: Any  # how many were tried; 0 before the first evaluation
 
 
 def lbfgs(memory_size: int) -> optax.GradientTransformationExtraArgs:

@@ -13,14 +13,8 @@ from jaxtyping import Array, Float
 from tqdm import tqdm
 
 from jaxdyn.model import Model, arguments
+from jaxdyn.optimize import _descent as descent
 from jaxdyn.optimize._costs import CostFunction, cost_of
-from jaxdyn.optimize._descent import (
-    LBFGS,
-    NOT_FINITE,
-    check_options,
-    descend,
-    with_options,
-)
 from jaxdyn.simulate import rollout
 
 Policy = Callable[..., Any]  # (t, q, qd) -> tau
@@ -156,10 +150,11 @@ def optimize_policy(
     """
     q0, qd0, ts = jnp.asarray(q0), jnp.asarray(qd0), jnp.asarray(ts)
     _check_rows(model, q0, qd0)
-    _check_times(ts)
+    if ts.ndim != 1 or len(ts) < 2 or not (ts[1:] > ts[:-1]).all():
+        raise ValueError(f"ts is {ts}, expected two increasing times or more.")
     options: dict[str, Any]
     options = dict(gradient_tolerance=gradient_tolerance, cost_tolerance=cost_tolerance)
-    check_options(steps, **options)
+    descent.check_options(steps, **options)
     options["compiler_options"] = compiler_options
     dtype = np.result_type(model.dtype, q0.dtype, qd0.dtype)
     model = model.astype(dtype)
@@ -169,12 +164,12 @@ def optimize_policy(
         rollout(model, *state, rest, ts[1] - ts[0], integrator=integrator)
     free, fixed = _parameters(policy, where)
     problem = Learning(model, fixed, q0, qd0, ts, cost, integrator)
-    optimizer = LBFGS if optimizer is None else optimizer
+    optimizer = descent.LBFGS if optimizer is None else optimizer
     with tqdm(total=steps, disable=not progress, desc="policy") as bar:
-        found = descend(problem, free, optimizer, steps, **options, bar=bar)
-    if found.status == NOT_FINITE and throw:
+        found = descent.descend(problem, free, optimizer, steps, **options, bar=bar)
+    if found.status == descent.NOT_FINITE and throw:
         raise RuntimeError(f"{found.sentence} throw=False returns what was found.")
-    motions = with_options(Learning.motions, compiler_options)
+    motions = descent.with_options(Learning.motions, compiler_options)
     value, (q, qd, taus) = motions(problem, found.x)
     return OptimizedPolicy(
         policy=eqx.combine(found.x, fixed),
@@ -217,8 +212,3 @@ def _check_rows(model: Model, q0: Any, qd0: Any) -> None:
             "each start in both."
         )
     arguments(model, q0=q0.reshape(-1, model.nq)[0])
-
-
-def _check_times(ts: Any) -> None:
-    if ts.ndim != 1 or len(ts) < 2 or not (ts[1:] > ts[:-1]).all():
-        raise ValueError(f"ts is {ts}, expected two increasing times or more.")

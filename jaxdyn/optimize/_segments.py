@@ -106,7 +106,6 @@ def _stricter(
 ) -> MultipleShooting:
     """The problem of the next round."""
     c = jnp.stack([c[:, 0], problem.duration * c[:, 1]], axis=1)
-    multipliers = problem.multipliers + problem.penalty * c
-    penalty = problem.penalty * (GROWTH if has_slow_defects else 1.0)
-    new = multipliers, penalty
+    growth = GROWTH if has_slow_defects else 1.0
+    new = problem.multipliers + problem.penalty * c, problem.penalty * growth
     return eqx.tree_at(lambda p: (p.multipliers, p.penalty), problem, new)

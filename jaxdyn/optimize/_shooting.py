@@ -21,14 +21,10 @@ class Forces(eqx.Module):
     $$\tau = \frac{s u}{\sqrt{1 + (s u / l)^2}}$$
 
     That is s u where the limit l is infinite, and zero where it is zero.
-
-    Attributes:
-        scale: s, the forces in which coordinates are counted.
-        limit: l, which may be infinite.
     """
 
-    scale: Float[Array, " nv"]
-    limit: Float[Array, " nv"]
+    scale: Float[Array, " nv"]  # s, the forces in which coordinates are counted
+    limit: Float[Array, " nv"]  # l, which may be infinite
 
     def at(self, u: Float[Array, "steps nv"]) -> Float[Array, "steps nv"]:
         """The joint forces at the coordinates u."""
@@ -58,9 +54,6 @@ def joint_forces(model: Model, limits: Any, q0: Any, taus: Any, T: Any) -> Force
 
     Forces are counted in those that move their joint by a radian or metre in the time
     T, if the other joints stand still: 2 M_jj / T².
-
-    Raises:
-        ValueError: limits of a wrong shape or sign, torques that are not within them.
     """
     M = jnp.diagonal(mass_matrix(model, q0))
     scale = 2 * jnp.where(M > 0, M, 1) / T**2
@@ -110,17 +103,11 @@ class SingleShooting(eqx.Module):
 
 
 class Unknowns(eqx.Module):
-    """Coordinates of the torques, and the states in which pieces after the first start.
-
-    Attributes:
-        u: coordinates of the torques.
-        d: tangent steps of the configurations from the nodes of the problem.
-        v: rates, times the duration of a piece.
-    """
+    """Coordinates of the torques, and the states where pieces after the first start."""
 
     u: Float[Array, "steps nv"]
-    d: Float[Array, "nodes nv"]
-    v: Float[Array, "nodes nv"]
+    d: Float[Array, "nodes nv"]  # tangent steps from the nodes of the problem
+    v: Float[Array, "nodes nv"]  # rates, times the duration of a piece
 
 
 class MultipleShooting(eqx.Module):
@@ -130,20 +117,13 @@ class MultipleShooting(eqx.Module):
 
     c are the defects: the states in which pieces start less those in which the pieces
     before them end, rates times the duration of a piece.
-
-    Attributes:
-        whole: the problem in one piece.
-        nodes: the configurations from which the unknown steps are counted.
-        duration: of a piece.
-        multipliers: lambda.
-        penalty: mu.
     """
 
     whole: SingleShooting
-    nodes: Float[Array, "nodes nq"]
-    duration: Float[Array, ""]
-    multipliers: Float[Array, "nodes pair nv"]
-    penalty: Float[Array, ""]
+    nodes: Float[Array, "nodes nq"]  # from which the unknown steps are counted
+    duration: Float[Array, ""]  # of a piece
+    multipliers: Float[Array, "nodes pair nv"]  # lambda
+    penalty: Float[Array, ""]  # mu
 
     def __call__(self, x: Unknowns) -> Float[Array, ""]:
         """The augmented Lagrangian."""
@@ -154,11 +134,9 @@ class MultipleShooting(eqx.Module):
 
     def pieces(self, x: Unknowns) -> tuple[Any, Any, Any, Any]:
         """The states at all times, the torques, and the defects."""
-        of = self.whole
+        of, nodes, rates = self.whole, self.places(x), x.v / self.duration
         taus = of.forces.at(x.u)
-        nodes = self.places(x)
         q0 = jnp.concatenate([of.q0[None], nodes])
-        rates = x.v / self.duration
         qd0 = jnp.concatenate([of.qd0[None], rates])
 
         def piece(q0: Any, qd0: Any, taus: Any) -> Any:

@@ -151,8 +151,7 @@ def _result(whole: SingleShooting, found: Solution) -> OptimizedTorques:
     """What was found, rolled out in one piece."""
     taus = whole.forces.at(found.u)
     q, qd = rollout(
-        *(whole.model, whole.q0, whole.qd0, taus, whole.dt),
-        integrator=whole.integrator,
+        *(whole.model, whole.q0, whole.qd0, taus, whole.dt), integrator=whole.integrator
     )
     gap = 0.0
     if found.motion is not None:

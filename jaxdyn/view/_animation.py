@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import re
 from html import escape
 from importlib import resources
 from pathlib import Path
@@ -12,14 +13,7 @@ import numpy as np
 
 from jaxdyn.model import Model
 from jaxdyn.view._colors import body_colors
-from jaxdyn.view._coordinates import (
-    SI,
-    Units,
-    kinds_in,
-    positions,
-    quantities,
-    rates,
-)
+from jaxdyn.view._coordinates import SI, Units, kinds_in, positions, quantities, rates
 from jaxdyn.view._samples import Samples, samples
 from jaxdyn.view._scene import TRACES, Floor, Scene, scene
 from jaxdyn.view._skeleton import Motion, motion
@@ -69,7 +63,10 @@ def save_animation(
         "timeUnit": units.time,
         "times": _floats(rows.ts - rows.ts[0]),
         "start": float(rows.ts[0]),
-        "poses": _poses(moved),
+        "poses": {
+            "positions": _floats(moved.p[:, :-1]),
+            "quaternions": _floats(quaternions(moved.R[:, :-1])),
+        },
         "scene": _scene_data(model, shown, moved, units),
         "plots": _plots(model, rows, units),
     }
@@ -92,13 +89,6 @@ def _kept(rows: Samples, model: Model, fps: float) -> np.ndarray:
     after = np.clip(np.searchsorted(rows.ts, times), 1, count - 1)
     nearer = times - rows.ts[after - 1] < rows.ts[after] - times
     return np.unique(np.where(nearer, after - 1, after))
-
-
-def _poses(moved: Motion) -> dict[str, str]:
-    return {
-        "positions": _floats(moved.p[:, :-1]),
-        "quaternions": _floats(quaternions(moved.R[:, :-1])),
-    }
 
 
 def _scene_data(
@@ -168,20 +158,10 @@ def _fill(title: str, data: str) -> str:
     folder = resources.files("jaxdyn.view")
     page = folder.joinpath("page.html").read_text(encoding="utf-8")
     player = folder.joinpath("player.js").read_text(encoding="utf-8")
-    fillings = {
-        "TITLE": escape(title),
-        "PLOTLY": get_plotlyjs(),
-        "DATA": data.replace(
-            "<", r"\u003c"
-        ),  # no name ends the script or hides its end
-        "PLAYER": player,
-    }
-    head, *pieces = page.split("{{")
-    filled = [head]
-    for piece in pieces:
-        name, rest = piece.split("}}", 1)
-        filled += [fillings[name], rest]
-    return "".join(filled)
+    data = data.replace("<", r"\u003c")  # no name ends the script or hides its end
+    fillings = {"TITLE": escape(title), "PLOTLY": get_plotlyjs(), "DATA": data}
+    fillings["PLAYER"] = player
+    return re.sub(r"{{(\w+)}}", lambda found: fillings[found[1]], page)
 
 
 def _floats(values: np.ndarray) -> str:

@@ -29,19 +29,12 @@ MOLECULAR = Units("Å", "ps", "Da Å/ps²", "Da Å²/ps²", "Da Å²/ps²", "Da 
 
 
 class Coordinate(NamedTuple):
-    """One entry of q or qd.
+    """One entry of q or qd."""
 
-    Attributes:
-        name: of its joint, and of the entry where the joint has several.
-        kind: "angle", "length" or "quaternion".
-        body: the body that the joint moves.
-        part: which entry of its joint it is.
-    """
-
-    name: str
-    kind: str
-    body: int
-    part: int
+    name: str  # of its joint, and of the entry where the joint has several
+    kind: str  # "angle", "length" or "quaternion"
+    body: int  # that the joint moves
+    part: int  # which entry of its joint it is
 
 
 def positions(model: Model) -> tuple[Coordinate, ...]:
@@ -96,10 +89,9 @@ def quantities(units: Units) -> dict[str, Quantity]:
 
 def kinds_in(coordinates: tuple[Coordinate, ...]) -> dict[str, list[int]]:
     """The indices of the entries of each kind, angles first."""
-    found = {
-        kind: [k for k, entry in enumerate(coordinates) if entry.kind == kind]
-        for kind in ("angle", "length", "quaternion")
-    }
+    found = {"angle": [], "length": [], "quaternion": []}
+    for k, entry in enumerate(coordinates):
+        found[entry.kind].append(k)
     return {kind: entries for kind, entries in found.items() if entries}
 
 

@@ -8,6 +8,8 @@ from matplotlib.figure import Figure
 
 from jaxdyn.view._plots import new_figure
 
+File = str | os.PathLike[str]
+Names = list[str] | tuple[str, ...]
 _MEASURED, _FITTED, _ERROR, _HELD = "#9aa5b5", "#3b6fb6", "#c8453d", "#f4ead9"
 _PANELS = 16  # more joints than these are not shown
 _NAMES = 80  # more parameters than these are not named
@@ -15,8 +17,8 @@ _EXACT = 1e-6  # of a parameter: less counts as no deviation
 
 
 def plot_fit(
-    path: str | os.PathLike[str],
-    names: list[str] | tuple[str, ...],
+    path: File,
+    names: Names,
     ts: np.ndarray,
     measured: np.ndarray,
     fitted: np.ndarray,
@@ -58,8 +60,8 @@ def plot_fit(
 
 
 def plot_intervals(
-    path: str | os.PathLike[str],
-    names: list[str] | tuple[str, ...],
+    path: File,
+    names: Names,
     nominal: np.ndarray,
     values: np.ndarray,
     std: np.ndarray,
@@ -89,9 +91,8 @@ def plot_intervals(
     ax.set_ylim(len(order) - 0.5, -0.5)
     ax.set_yticks(order, [names[k] for k in order], fontsize="x-small")
     right = ax.secondary_yaxis("right")
-    texts = [
-        f"{values[k]:.3g} ({interval[k, 0]:.3g}, {interval[k, 1]:.3g})" for k in order
-    ]
+    triples = zip(values[order], *interval[order].T, strict=True)
+    texts = [f"{x:.3g} ({low:.3g}, {high:.3g})" for x, low, high in triples]
     right.set_yticks(order, texts, fontsize="x-small")
     ax.grid(alpha=0.3)
     ax.set_xlabel("change from nominal (standard deviations)")
@@ -104,20 +105,13 @@ def plot_intervals(
 def in_deviations(
     x: np.ndarray, nominal: np.ndarray, values: np.ndarray, std: np.ndarray
 ) -> np.ndarray:
-    """How far x is from nominal, in standard deviations.
-
-    These count as at least 1e-6 of the parameter: logs without noise have none.
-    """
+    """How far x is from nominal, in standard deviations of at least 1e-6 of a value."""
     least = _EXACT * np.maximum(np.abs(nominal), np.abs(values))
     unit = np.maximum(std, np.where(least > 0, least, 1.0))
     return (x - nominal) / unit
 
 
-def plot_correlation(
-    path: str | os.PathLike[str],
-    names: list[str] | tuple[str, ...],
-    correlation: np.ndarray,
-) -> Path:
+def plot_correlation(path: File, names: Names, correlation: np.ndarray) -> Path:
     """Saves the correlations of the errors of parameters as a map."""
     size = 3.2 + 0.13 * min(len(names), _NAMES)
     figure = new_figure(size + 1.2, size)
@@ -132,9 +126,7 @@ def plot_correlation(
 
 
 def plot_history(
-    path: str | os.PathLike[str],
-    losses: np.ndarray,
-    validations: np.ndarray | None = None,
+    path: File, losses: np.ndarray, validations: np.ndarray | None = None
 ) -> Path:
     """Saves how the loss fell from step to step.
 
@@ -159,11 +151,7 @@ def plot_history(
 
 
 def plot_deviations(
-    path: str | os.PathLike[str],
-    names: list[str] | tuple[str, ...],
-    deviations: dict[str, np.ndarray],
-    *,
-    unit: str = "",
+    path: File, names: Names, deviations: dict[str, np.ndarray], *, unit: str = ""
 ) -> Path:
     """Saves standard deviations of parameters, of one or more motions, as points."""
     order = np.arange(len(names))[:_NAMES]
@@ -181,7 +169,7 @@ def plot_deviations(
     return _saved(figure, path)
 
 
-def _saved(figure: Figure, path: str | os.PathLike[str]) -> Path:
+def _saved(figure: Figure, path: File) -> Path:
     figure.savefig(path, dpi=110)
     return Path(path)
 

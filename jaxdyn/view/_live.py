@@ -41,9 +41,8 @@ class Player:
         self._names = [entry.name for entry in positions(model)]
         kinds = [entry.kind for entry in positions(model)]
         self._units = [quantities(units)["q"].unit(kind) for kind in kinds]
-        self._stage = Stage(
-            model, motion(model, rows.q), server, traces=len(rows.ts) > 1
-        )
+        moved = motion(model, rows.q)
+        self._stage = Stage(model, moved, server, traces=len(rows.ts) > 1)
         self._lock = threading.RLock()
         self._end = threading.Event()
         self._controls(units)
@@ -128,12 +127,8 @@ class Player:
     def _table(self, row: int) -> str:
         if len(self._names) > _READINGS:
             return ""
-        lines = [
-            f"| {_escaped(name)} | {value:.4f} | {unit} |"
-            for name, value, unit in zip(
-                self._names, self._rows.q[row], self._units, strict=True
-            )
-        ]
+        rows = zip(self._names, self._rows.q[row], self._units, strict=True)
+        lines = [f"| {_escaped(name)} | {x:.4f} | {unit} |" for name, x, unit in rows]
         return "\n".join(["| joint | position | unit |", "|---|---:|---|", *lines])
 
 
@@ -196,10 +191,8 @@ class Poser:
         close(self._server)
 
     def _pose(self, v: np.ndarray) -> np.ndarray:
-        model = self._model
-        return np.asarray(
-            self._step(model, neutral(model), jnp.asarray(v, model.dtype))
-        )
+        step = jnp.asarray(v, self._model.dtype)
+        return np.asarray(self._step(self._model, neutral(self._model), step))
 
     def _follow(self) -> None:
         with self._lock, self._server.atomic():

@@ -12,16 +12,9 @@ from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
 
 from jaxdyn.model import JOINT_TYPES, Model
+from jaxdyn.view import _coordinates as coordinates
 from jaxdyn.view._colors import body_colors
-from jaxdyn.view._coordinates import (
-    SI,
-    Coordinate,
-    Units,
-    kinds_in,
-    positions,
-    quantities,
-    rates,
-)
+from jaxdyn.view._coordinates import SI, Coordinate, Units, kinds_in
 from jaxdyn.view._skeleton import Motion, motion, skeleton
 
 _STYLES = ("-", "--", ":", "-.", (0, (6, 2, 1, 2, 1, 2)))
@@ -51,21 +44,16 @@ def save_plots(
     folder.mkdir(parents=True, exist_ok=True)
     ts = np.asarray(trajectory.ts)
     figures = {}
-    entries = {
-        "q": positions(model),
-        **dict.fromkeys(("qd", "qdd", "tau"), rates(model)),
-    }
+    positions, rates = coordinates.positions(model), coordinates.rates(model)
     files = {"q": "positions", "qd": "rates", "qdd": "accelerations", "tau": "forces"}
     for letter, name in files.items():
         values = getattr(trajectory, letter, None)
         if values is not None and model.nv > 0:
-            titles = {
-                kind: quantities(units)[letter].title(kind)
-                for kind in kinds_in(entries[letter])
-            }
-            figures[name] = _joint_figure(
-                model, ts, np.asarray(values), entries[letter], titles, units
-            )
+            entries = positions if letter == "q" else rates
+            quantity = coordinates.quantities(units)[letter]
+            titles = {kind: quantity.title(kind) for kind in kinds_in(entries)}
+            given = np.asarray(values), entries, titles, units
+            figures[name] = _joint_figure(model, ts, *given)
     if getattr(trajectory, "kinetic_energy", None) is not None:
         figures["energy"] = _energy_figure(ts, trajectory, balance, units)
     if balance is not None:
@@ -112,14 +100,8 @@ def _joint_figure(
             entry = entries[k]
             style = _STYLES[entry.part % len(_STYLES)] if len(columns) <= _MANY else "-"
             width = 1.5 if len(columns) <= _MANY else 0.8
-            ax.plot(
-                ts,
-                values[:, k],
-                color=colors[entry.body],
-                ls=style,
-                lw=width,
-                label=entry.name,
-            )
+            color, name = colors[entry.body], entry.name
+            ax.plot(ts, values[:, k], color=color, ls=style, lw=width, label=name)
         ax.set_ylabel(titles[kind])
         if len(columns) <= _MANY:
             ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5), fontsize="small")
@@ -128,18 +110,15 @@ def _joint_figure(
     return figure
 
 
-def _color_scale(
-    figure: Figure, ax: Any, model: Model, entries: list[Coordinate]
-) -> None:
+def _color_scale(figure: Figure, ax: Any, model: Model, entries: list[Any]) -> None:
     """A bar that names some of the joints, from the first to the last."""
     bodies = list(dict.fromkeys(entry.body for entry in entries))
     colors = ListedColormap([body_colors(model.n)[i] for i in bodies])
     scale = ScalarMappable(Normalize(-0.5, len(bodies) - 0.5), colors)
     shown = np.unique(np.linspace(0, len(bodies) - 1, 8).round().astype(int))
     bar = figure.colorbar(scale, ax=ax, ticks=shown, pad=0.01)
-    bar.ax.set_yticklabels(
-        [model.joint_names[bodies[k]] for k in shown], fontsize="small"
-    )
+    names = [model.joint_names[bodies[k]] for k in shown]
+    bar.ax.set_yticklabels(names, fontsize="small")
     bar.ax.invert_yaxis()
 
 
@@ -148,14 +127,12 @@ def _energy_figure(ts: np.ndarray, at: Any, balance: Any, units: Units) -> Figur
     kinetic, potential = np.asarray(at.kinetic_energy), np.asarray(at.potential_energy)
     total = kinetic + potential
     figure, axes = _figure(2, units)
-    _lines(axes[0], ts, {"kinetic": kinetic, "potential": potential, "total": total})
-    axes[0].set_ylabel(f"energy ({units.energy})")
-    if balance is None:
-        _lines(axes[1], ts, {"change of the total": total - total[0]})
-        axes[1].set_ylabel(f"change of energy ({units.energy})")
-    else:
-        _lines(axes[1], ts, {"change of energy less work": np.asarray(balance.drift)})
-        axes[1].set_ylabel(f"drift ({units.energy})")
+    energies = {"kinetic": kinetic, "potential": potential, "total": total}
+    _lines(axes[0], ts, energies, f"energy ({units.energy})")
+    label, rest = "change of energy", {"change of the total": total - total[0]}
+    if balance is not None:
+        label, rest = "drift", {"change of energy less work": balance.drift}
+    _lines(axes[1], ts, rest, f"{label} ({units.energy})")
     return figure
 
 
@@ -168,14 +145,15 @@ def _power_figure(ts: np.ndarray, balance: Any, units: Units) -> Figure:
         "energy_rate": "rate of energy",
         "dissipated": "dissipated",
     }
-    _lines(axes[0], ts, {text: getattr(balance, k) for k, text in names.items()})
-    axes[0].set_ylabel(f"power ({units.power})")
-    _lines(axes[1], ts, {"error of the balance": balance.error})
-    axes[1].set_ylabel(f"error ({units.power})")
+    powers = {text: getattr(balance, k) for k, text in names.items()}
+    _lines(axes[0], ts, powers, f"power ({units.power})")
+    rest = {"error of the balance": balance.error}
+    _lines(axes[1], ts, rest, f"error ({units.power})")
     return figure
 
 
-def _lines(ax: Any, ts: np.ndarray, lines: dict[str, Any]) -> None:
+def _lines(ax: Any, ts: np.ndarray, lines: dict[str, Any], label: str) -> None:
+    ax.set_ylabel(label)
     for (name, values), color in zip(lines.items(), _ENERGY_COLORS, strict=False):
         style = "--" if name in ("rate of energy", "total") else "-"
         ax.plot(ts, np.asarray(values), color=color, label=name, ls=style)
@@ -246,9 +224,8 @@ def _joints(ax: Any, model: Model, pose: Motion, length: float) -> None:
 
 
 def _triad(ax: Any, length: float) -> None:
-    for axis, color in zip(
-        length * np.eye(3), ("#d62728", "#2ca02c", "#1f77b4"), strict=True
-    ):
+    colors = ("#d62728", "#2ca02c", "#1f77b4")
+    for axis, color in zip(length * np.eye(3), colors, strict=True):
         ax.plot(*np.stack([np.zeros(3), axis]).T, color=color, lw=1.5)
 
 

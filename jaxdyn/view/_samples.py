@@ -27,11 +27,7 @@ class Samples:
 def samples(
     model: Model, ts: Any, q: Any, *, qd: Any = None, tau: Any = None
 ) -> Samples:
-    """The motion up to its last finite row: a simulation that ended early has others.
-
-    Raises:
-        ValueError: shapes that do not fit, times that do not grow, or no finite row.
-    """
+    """The motion up to its last finite row: one that ended early has others."""
     times = np.asarray(ts, float)
     if times.ndim != 1 or len(times) == 0:
         raise ValueError(f"ts has shape {times.shape}, expected at least one time.")
@@ -52,8 +48,7 @@ def samples(
             f"q is not finite at row {end} (t = {times[end]}), expected numbers from "
             "the first row to the end of the motion: simulate again, or cut the rows."
         )
-    if np.any(np.diff(times[:end]) <= 0.0):
-        row = int(np.argmax(np.diff(times[:end]) <= 0.0)) + 1
+    for row in np.flatnonzero(np.diff(times[:end]) <= 0.0) + 1:
         raise ValueError(
             f"ts[{row}] = {times[row]} follows {times[row - 1]}, expected times that "
             "grow."

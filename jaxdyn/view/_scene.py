@@ -1,32 +1,16 @@
 """A robot in its surroundings: the solids, the floor, and from where to look."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
 from jaxdyn.model import JOINT_TYPES, Model
+from jaxdyn.view import _skeleton as bones
+from jaxdyn.view import _solids as shapes
 from jaxdyn.view._colors import body_colors
-from jaxdyn.view._skeleton import (
-    Motion,
-    Point,
-    Skeleton,
-    is_floating,
-    principal_spread,
-    rail,
-    skeleton,
-    turning_axis,
-    up_direction,
-)
-from jaxdyn.view._solids import (
-    Solid,
-    axes_along,
-    ball,
-    box,
-    cylinder,
-    joined,
-    rod,
-    solid,
-)
+from jaxdyn.view._skeleton import Motion, Skeleton, is_floating, principal_spread
+from jaxdyn.view._solids import Solid, axes_along, joined, solid
 
 TRACES = 6  # tips that leave a trace
 _BASE_COLOR, _TIE_COLOR = "#8a9099", "#23272e"
@@ -34,19 +18,12 @@ _BASE_COLOR, _TIE_COLOR = "#8a9099", "#23272e"
 
 @dataclass(frozen=True)
 class Floor:
-    """A horizontal floor of tiles.
-
-    Attributes:
-        center: its middle.
-        along: its two directions [2, 3].
-        tiles: how many of them there are from the middle along each direction.
-        spacing: the side of a tile.
-    """
+    """A horizontal floor of tiles."""
 
     center: np.ndarray
-    along: np.ndarray
-    tiles: tuple[int, int]
-    spacing: float
+    along: np.ndarray  # its two directions [2, 3]
+    tiles: tuple[int, int]  # how many there are from the middle along each direction
+    spacing: float  # the side of a tile
 
     @property
     def corners(self) -> np.ndarray:
@@ -57,32 +34,21 @@ class Floor:
 
 @dataclass(frozen=True)
 class Scene:
-    """Everything there is to see of a robot that moves.
+    """Everything there is to see of a robot that moves."""
 
-    Attributes:
-        solid: the robot and its base; body n is the world.
-        colors: by the colour indices of the solid.
-        lines: the skeleton the solid was built around.
-        up: the direction against gravity.
-        eye: from where to look, in sizes of the box from its middle.
-        bounds: corners [2, 3] of the box in which everything happens.
-        floor: None where there is no gravity.
-        radius: how thick the links are, on average.
-    """
-
-    solid: Solid
-    colors: tuple[str, ...]
-    lines: Skeleton
-    up: np.ndarray
-    eye: np.ndarray
-    bounds: np.ndarray
-    floor: Floor | None
-    radius: float
+    solid: Solid  # the robot and its base; body n is the world
+    colors: tuple[str, ...]  # by the colour indices of the solid
+    lines: Skeleton  # around which the solid was built
+    up: np.ndarray  # the direction against gravity
+    eye: np.ndarray  # from where to look, in sizes of the box from its middle
+    bounds: np.ndarray  # corners [2, 3] of the box in which everything happens
+    floor: Floor | None  # None where there is no gravity
+    radius: float  # how thick the links are, on average
 
 
 def scene(model: Model, moved: Motion) -> Scene:
     """The robot as solids around its skeleton, sized to be seen on the whole way."""
-    lines, up = skeleton(model), up_direction(model)
+    lines, up = bones.skeleton(model), bones.up_direction(model)
     points = _points(model, lines, moved)
     size = float(np.ptp(points, axis=1).max()) or 1.0
     radius = _radius(lines, size)
@@ -90,10 +56,10 @@ def scene(model: Model, moved: Motion) -> Scene:
         *_links(model, lines, radius),
         *_hubs(model, radius),
         *_rails(model, moved, radius),
-        *_ties(model, lines.ties, radius),
+        *_ties(model, lines, radius),
     ]
     if not moving:  # bodies without mass on fixed joints
-        dot = ball(np.zeros(3), radius, _sides(model))
+        dot = shapes.ball(np.zeros(3), radius, _sides(model))
         moving = [solid(*dot, i, i) for i in range(model.n)]
     bounds = _bounds(joined(moving), moved)
     floor = _floor(bounds, up, size) if np.any(model.gravity) else None
@@ -129,13 +95,15 @@ def _points(model: Model, lines: Skeleton, moved: Motion) -> np.ndarray:
             half, axes = principal_spread(model, i)
             center = np.asarray(model.com, float)[i]
             ends += [moved.of(i, center + s * axes @ half) for s in (-1.0, 1.0)]
-    roots = [i for i, parent in enumerate(model.parents) if parent < 0]
-    feet = [
-        moved.of(-1, np.asarray(model.p, float)[i])
-        for i in roots
-        if not is_floating(model, i)
-    ]
+    p = np.asarray(model.p, float)
+    feet = [moved.of(-1, p[i]) for i in _held(model)]
     return np.concatenate([moved.p[:, :-1], *(e[:, None] for e in ends + feet)], 1)
+
+
+def _held(model: Model) -> list[int]:
+    """The bodies that the world holds."""
+    roots = [i for i, parent in enumerate(model.parents) if parent < 0]
+    return [i for i in roots if not is_floating(model, i)]
 
 
 def _radius(lines: Skeleton, size: float) -> float:
@@ -160,14 +128,12 @@ def _thinner(model: Model) -> np.ndarray:
 
 
 def _links(model: Model, lines: Skeleton, radius: float) -> list[Solid]:
-    thickness = radius * _thinner(model)
-    return [
-        solid(
-            *rod(start, end, thickness[link.body], _sides(model)), link.body, link.body
-        )
-        for link in lines.links
-        for start, end in zip(link.path[:-1], link.path[1:], strict=True)
-    ]
+    thickness, solids = radius * _thinner(model), []
+    for link in lines.links:
+        for start, end in pairwise(link.path):
+            shape = shapes.rod(start, end, thickness[link.body], _sides(model))
+            solids.append(solid(*shape, link.body, link.body))
+    return solids
 
 
 def _hubs(model: Model, radius: float) -> list[Solid]:
@@ -175,20 +141,21 @@ def _hubs(model: Model, radius: float) -> list[Solid]:
     solids = []
     for i, r in enumerate(radius * _thinner(model)):
         joint = JOINT_TYPES[model.joints[i]]
-        axis = turning_axis(model, i)
+        axis = bones.turning_axis(model, i)
         if is_floating(model, i):
             half, axes = principal_spread(model, i)
-            half = np.maximum(half, r)
-            shape = box(np.asarray(model.com, float)[i], axes, half)
+            half, com = np.maximum(half, r), np.asarray(model.com, float)[i]
+            shape = shapes.box(com, axes, half)
         elif axis is not None:
-            shape = cylinder(-1.9 * r * axis, 1.9 * r * axis, 1.45 * r, _sides(model))
+            end = 1.9 * r * axis
+            shape = shapes.cylinder(-end, end, 1.45 * r, _sides(model))
         elif joint.nv == 0:
             continue
         elif joint.axes == 1:
             axes = axes_along(np.asarray(model.axis, float)[i])
-            shape = box(np.zeros(3), axes, r * np.array([1.6, 1.6, 2.2]))
+            shape = shapes.box(np.zeros(3), axes, r * np.array([1.6, 1.6, 2.2]))
         else:
-            shape = ball(np.zeros(3), 1.55 * r, _sides(model))
+            shape = shapes.ball(np.zeros(3), 1.55 * r, _sides(model))
         solids.append(solid(*shape, i, i))
     return solids
 
@@ -200,13 +167,13 @@ def _rails(model: Model, moved: Motion, radius: float) -> list[Solid]:
         joint = JOINT_TYPES[model.joints[i]]
         if is_floating(model, i) or not any(step.slide for step in joint.steps):
             continue
-        (low, high), axes = rail(model, moved, i)
+        (low, high), axes = bones.rail(model, moved, i)
         if np.max(high - low) < 1e-3 * radius:
             continue
         half = np.maximum((high - low) / 2, 0.45 * radius)
         center = np.asarray(model.p, float)[i] + axes @ (low + high) / 2
         color = parent if parent >= 0 else model.n
-        solids.append(solid(*box(center, axes, half), color, color))
+        solids.append(solid(*shapes.box(center, axes, half), color, color))
     return solids
 
 
@@ -215,35 +182,30 @@ def _base(
 ) -> list[Solid]:
     """What holds the robot: a post on the floor, or a block if it hangs high."""
     solids, lowest = [], moved.p[:, :-1] @ up
-    for i, parent in enumerate(model.parents):
-        if parent >= 0 or is_floating(model, i):
-            continue
+    for i in _held(model):
         foot, r = np.asarray(model.p, float)[i], 1.9 * radius
         height = np.inf if floor is None else (foot - floor.center) @ up
         reach = np.ptp(np.append(lowest, foot @ up))
         axes = axes_along(up)
         if height > 0.55 * max(reach, 1e-12) and height > 6.0 * radius:
             half = np.array([1.3, 1.3, 0.5]) * r
-            shape = box(foot + (half[2] + radius) * up, axes, half)
+            shape = shapes.box(foot + (half[2] + radius) * up, axes, half)
         else:
-            shape = cylinder(foot - height * up, foot - 0.3 * radius * up, r, 24)
-            plate = cylinder(
-                foot - height * up, foot + (0.4 * radius - height) * up, 2.0 * r, 24
-            )
+            ground = foot - height * up
+            shape = shapes.cylinder(ground, foot - 0.3 * radius * up, r, 24)
+            plate = shapes.cylinder(ground, ground + 0.4 * radius * up, 2.0 * r, 24)
             solids.append(solid(*plate, model.n, model.n))
         solids.append(solid(*shape, model.n, model.n))
     return solids
 
 
-def _ties(
-    model: Model, ties: tuple[tuple[Point, Point], ...], radius: float
-) -> list[Solid]:
+def _ties(model: Model, lines: Skeleton, radius: float) -> list[Solid]:
     """Cut joints: a dark ball on both bodies, and a strand that shows a gap."""
     solids = []
-    for a, b in ties:
+    for a, b in lines.ties:
         bodies = [point.body % (model.n + 1) for point in (a, b)]
         for point, body in zip((a, b), bodies, strict=True):
-            shape = ball(point.place, 1.6 * radius, 14)
+            shape = shapes.ball(point.place, 1.6 * radius, 14)
             solids.append(solid(*shape, body, model.n + 1))
         corners = 0.3 * radius * np.eye(3)
         vertices = np.concatenate([a.place + corners, b.place + corners])

@@ -1,5 +1,6 @@
 """What a robot without meshes looks like: links, rails, ties and tips from its data."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,29 +31,19 @@ class Point:
 
 @dataclass(frozen=True)
 class Skeleton:
-    """The lines and points that stand for a robot.
+    """The lines and points that stand for a robot."""
 
-    Attributes:
-        links: from the origin of each body to all that hangs on it.
-        tips: frames of the model, else the ends of the bodies that carry no other.
-        ties: the two points of each cut joint.
-    """
-
-    links: tuple[Link, ...]
-    tips: tuple[Point, ...]
-    ties: tuple[tuple[Point, Point], ...]
+    links: tuple[Link, ...]  # from the origin of each body to all that hangs on it
+    tips: tuple[Point, ...]  # frames, else the ends of bodies that carry no other
+    ties: tuple[tuple[Point, ...], ...]  # the two points of each cut joint
 
 
 @dataclass(frozen=True)
 class Motion:
-    """Poses of all bodies at all times, x_world = R x + p, and the world as the last.
+    """Poses of all bodies, then of the world, at all times: x_world = R x + p."""
 
-    Attributes:
-        R, p: [times, n + 1, 3, 3] and [times, n + 1, 3].
-    """
-
-    R: np.ndarray
-    p: np.ndarray
+    R: np.ndarray  # [times, n + 1, 3, 3]
+    p: np.ndarray  # [times, n + 1, 3]
 
     def of(self, body: int, place: np.ndarray) -> np.ndarray:
         """The way of a point of a body through the world: [times, 3]."""
@@ -61,39 +52,20 @@ class Motion:
 
 def motion(model: Model, qs: Any) -> Motion:
     """The poses of the bodies at positions [times, nq]."""
-    poses = jax.vmap(forward_kinematics, (None, 0))(
-        model, jnp.asarray(qs, dtype=model.dtype)
-    )
+    rows = jnp.asarray(qs, dtype=model.dtype)
+    poses = jax.vmap(forward_kinematics, (None, 0))(model, rows)
     R, p = np.asarray(poses.R, float), np.asarray(poses.p, float)
-    times = len(p)
-    world_R, world_p = np.broadcast_to(np.eye(3), (times, 1, 3, 3)), np.zeros(3)
-    world_p = np.broadcast_to(world_p, (times, 1, 3))
-    return Motion(np.concatenate([R, world_R], 1), np.concatenate([p, world_p], 1))
+    world = np.broadcast_to(np.eye(3), (len(p), 1, 3, 3))
+    return Motion(np.concatenate([R, world], 1), np.pad(p, ((0, 0), (0, 1), (0, 0))))
 
 
 def skeleton(model: Model) -> Skeleton:
     """The lines and points that stand for the robot, in the axes of its bodies."""
-    frames = tuple(
-        Point(name, body, place)
-        for name, body, place in zip(
-            model.frame_names,
-            model.frame_bodies,
-            np.asarray(model.frame_p, float),
-            strict=True,
-        )
-    )
+    frames = _points(model.frame_names, model.frame_bodies, model.frame_p)
+    joints = _points(model.joint_names, model.parents, model.p)
     ties = tuple(
-        (
-            Point(f"loop {k}", loop.body_a, np.asarray(loop.p_a, float)),
-            Point(f"loop {k}", loop.body_b, np.asarray(loop.p_b, float)),
-        )
-        for k, loop in enumerate(model.loops)
-    )
-    joints = tuple(
-        Point(name, parent, place)
-        for name, parent, place in zip(
-            model.joint_names, model.parents, np.asarray(model.p, float), strict=True
-        )
+        _points([f"loop {k}"] * 2, (x.body_a, x.body_b), (x.p_a, x.p_b))
+        for k, x in enumerate(model.loops)
     )
     held = [*joints, *frames, *(point for tie in ties for point in tie)]
     links, ends = [], []
@@ -104,6 +76,10 @@ def skeleton(model: Model) -> Skeleton:
         links += [Link(i, _path(model, i, point)) for point in points if point.any()]
     tips = tuple(frame for frame in frames if frame.body >= 0)
     return Skeleton(tuple(links), tips or tuple(ends), ties)
+
+
+def _points(names: Sequence[str], bodies: Sequence[int], p: Any) -> tuple[Point, ...]:
+    return tuple(map(Point, names, bodies, np.asarray(p, float)))
 
 
 def _carried(model: Model, body: int, held: list[Point]) -> list[np.ndarray]:
@@ -129,10 +105,7 @@ def far_end(model: Model, body: int) -> np.ndarray:
 
 def principal_spread(model: Model, body: int) -> tuple[np.ndarray, np.ndarray]:
     """Half the sides and the axes (columns) of the box with the body's inertia."""
-    mass, I = (
-        float(np.asarray(model.mass)[body]),
-        np.asarray(model.inertia, float)[body],
-    )
+    mass, I = float(model.mass[body]), np.asarray(model.inertia, float)[body]
     if mass <= 0.0:
         return np.zeros(3), np.eye(3)
     second_moment = (0.5 * np.trace(I) * np.eye(3) - I) / mass
@@ -158,10 +131,7 @@ def is_floating(model: Model, body: int) -> bool:
 
 
 def rail(model: Model, moved: Motion, body: int) -> tuple[np.ndarray, np.ndarray]:
-    """Where a joint slides: box [2, 3] of its places and their axes (columns).
-
-    Both are in the axes of the parent, with the joint at the origin.
-    """
+    """Box [2, 3] and axes (columns) of the places of a joint, seen from its parent."""
     parent = model.parents[body]
     R0, p0 = moved.R[:, parent], moved.of(parent, np.asarray(model.p, float)[body])
     slides = np.einsum("tji,tj->ti", R0, moved.p[:, body] - p0)
@@ -183,11 +153,8 @@ def up_direction(model: Model) -> np.ndarray:
 def _path(model: Model, body: int, end: np.ndarray) -> np.ndarray:
     """Along the joint axis first, then across, as links of arms are bent."""
     axis = turning_axis(model, body)
-    if axis is None:
-        return np.stack([np.zeros(3), end])
-    along = axis * (axis @ end)
-    across = end - along
-    sides = np.linalg.norm(along), np.linalg.norm(across)
+    along = np.zeros(3) if axis is None else axis * (axis @ end)
+    sides = np.linalg.norm(along), np.linalg.norm(end - along)
     if min(sides) < 0.1 * max(sides):
         return np.stack([np.zeros(3), end])
     return np.stack([np.zeros(3), along, end])

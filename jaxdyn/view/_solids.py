@@ -4,21 +4,17 @@ from dataclasses import dataclass
 
 import numpy as np
 
+Surface = tuple[np.ndarray, np.ndarray]  # vertices and faces, as in a `Solid`
+
 
 @dataclass(frozen=True)
 class Solid:
-    """A surface of triangles whose vertices are fixed to bodies.
+    """A surface of triangles whose vertices are fixed to bodies."""
 
-    Attributes:
-        vertices: [vertices, 3], each in the axes of its body.
-        faces: [faces, 3], anticlockwise seen from outside.
-        bodies, colors: the body and the colour of each vertex, as indices.
-    """
-
-    vertices: np.ndarray
-    faces: np.ndarray
-    bodies: np.ndarray
-    colors: np.ndarray
+    vertices: np.ndarray  # [vertices, 3], each in the axes of its body
+    faces: np.ndarray  # [faces, 3], anticlockwise seen from outside
+    bodies: np.ndarray  # the body of each vertex, as an index
+    colors: np.ndarray  # the colour of each vertex, as an index
 
 
 def solid(
@@ -40,21 +36,15 @@ def joined(solids: list[Solid]) -> Solid:
     )
 
 
-def part_of(whole: Solid, body: int) -> Solid:
-    """The faces of a surface that are fixed to one body."""
-    faces = whole.faces[(whole.bodies[whole.faces] == body).all(axis=1)]
+def part_of(whole: Solid, chosen: np.ndarray) -> Solid:
+    """The faces of a surface of which all vertices are chosen."""
+    faces = whole.faces[chosen[whole.faces].all(axis=1)]
     used, faces = np.unique(faces, return_inverse=True)
-    return Solid(
-        whole.vertices[used],
-        faces.reshape(-1, 3),
-        whole.bodies[used],
-        whole.colors[used],
-    )
+    owners = whole.bodies[used], whole.colors[used]
+    return Solid(whole.vertices[used], faces.reshape(-1, 3), *owners)
 
 
-def rod(
-    start: np.ndarray, end: np.ndarray, radius: float, sides: int
-) -> tuple[np.ndarray, np.ndarray]:
+def rod(start: np.ndarray, end: np.ndarray, radius: float, sides: int) -> Surface:
     """A rod with round ends."""
     low, high = np.deg2rad([50.0, 0.0]), np.deg2rad([0.0, 50.0])
     profile = [(-radius * np.sin(a), radius * np.cos(a), 0.0) for a in low]
@@ -62,32 +52,22 @@ def rod(
     return _turned(start, end, profile, radius, sides)
 
 
-def cylinder(
-    start: np.ndarray, end: np.ndarray, radius: float, sides: int
-) -> tuple[np.ndarray, np.ndarray]:
+def cylinder(start: np.ndarray, end: np.ndarray, radius: float, sides: int) -> Surface:
     """A rod with flat ends and broken edges."""
     edge = 0.12 * radius
-    profile = [
-        (0.0, radius - edge, 0.0),
-        (edge, radius, 0.0),
-        (-edge, radius, 1.0),
-        (0.0, radius - edge, 1.0),
-    ]
+    profile = [(0.0, radius - edge, 0.0), (edge, radius, 0.0)]
+    profile += [(-edge, radius, 1.0), (0.0, radius - edge, 1.0)]
     return _turned(start, end, profile, 0.0, sides)
 
 
-def ball(
-    center: np.ndarray, radius: float, sides: int
-) -> tuple[np.ndarray, np.ndarray]:
+def ball(center: np.ndarray, radius: float, sides: int) -> Surface:
     """A sphere."""
     angles = np.deg2rad([-60.0, -30.0, 0.0, 30.0, 60.0])
     profile = [(radius * np.sin(a), radius * np.cos(a), 0.0) for a in angles]
     return _turned(center, center, profile, radius, sides)
 
 
-def box(
-    center: np.ndarray, axes: np.ndarray, half: np.ndarray
-) -> tuple[np.ndarray, np.ndarray]:
+def box(center: np.ndarray, axes: np.ndarray, half: np.ndarray) -> Surface:
     """A box with its sides along the columns of `axes`; each face has own corners."""
     vertices, faces = [], []
     for k in range(3):
@@ -129,7 +109,7 @@ def _turned(
     profile: list[tuple[float, float, float]],
     cap: float,
     sides: int,
-) -> tuple[np.ndarray, np.ndarray]:
+) -> Surface:
     """A surface of revolution about the line from start to end.
 
     Each ring of the profile has an offset along the line, a radius, and says whether
@@ -140,10 +120,8 @@ def _turned(
     R = axes_along(direction if length > 0.0 else np.array([0.0, 0.0, 1.0]))
     turns = 2.0 * np.pi * np.arange(sides) / sides
     ring = np.stack([np.cos(turns), np.sin(turns), np.zeros(sides)], axis=1)
-    rings = [
-        radius * ring + np.array([0.0, 0.0, at * length + offset])
-        for offset, radius, at in profile
-    ]
+    z = np.array([0.0, 0.0, 1.0])
+    rings = [radius * ring + (at * length + x) * z for x, radius, at in profile]
     poles = np.array([[0.0, 0.0, -cap], [0.0, 0.0, length + cap]])
     vertices = np.concatenate([*rings, poles])
     here = np.arange(sides)
@@ -151,13 +129,7 @@ def _turned(
     faces = []
     for k in range(len(rings) - 1):
         a, b = here + k * sides, following + k * sides
-        faces += [
-            np.stack([a, b, b + sides], 1),
-            np.stack([a, b + sides, a + sides], 1),
-        ]
-    last, n = (len(rings) - 1) * sides, len(vertices)
-    faces += [
-        np.stack([following, here, np.full(sides, n - 2)], 1),
-        np.stack([last + here, last + following, np.full(sides, n - 1)], 1),
-    ]
-    return start + vertices @ R.T, np.concatenate(faces)
+        faces += [(a, b, b + sides), (a, b + sides, a + sides)]
+    last, pole = (len(rings) - 1) * sides, np.full(sides, len(vertices) - 1)
+    faces += [(following, here, pole - 1), (last + here, last + following, pole)]
+    return start + vertices @ R.T, np.concatenate([np.stack(x, 1) for x in faces])

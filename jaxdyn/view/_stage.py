@@ -9,17 +9,13 @@ import numpy as np
 from jaxdyn.model import Model
 from jaxdyn.view._scene import TRACES, Scene, scene
 from jaxdyn.view._skeleton import Motion
-from jaxdyn.view._solids import Solid, part_of, quaternions
+from jaxdyn.view._solids import part_of, quaternions
 
 _SIZE = 2.0  # of everything in the units of the browser, whatever the robot measures
 
 
 def viser_server(host: str, port: int, label: str) -> Any:
-    """A server that prints nothing.
-
-    Raises:
-        ValueError: viser is not installed.
-    """
+    """A server that prints nothing."""
     try:
         import viser  # an extra
     except ImportError as error:
@@ -49,20 +45,7 @@ class Stage:
         self._moved, self._server = moved, server
         self._ties = shown.lines.ties
         server.scene.set_up_direction(shown.up)
-        self._bodies = [
-            [
-                server.scene.add_mesh_simple(
-                    f"/robot/{body}/{color}",
-                    part.vertices[used] * self._scale,
-                    faces,
-                    color=_rgb(shown.colors[color]),
-                )
-                for color, used, faces in _by_color(part)
-            ]
-            for body, part in enumerate(
-                part_of(shown.solid, i) for i in range(model.n + 1)
-            )
-        ]
+        self._bodies = [self._meshes(shown, body) for body in range(model.n + 1)]
         self._gaps = None
         if self._ties:
             self._gaps = server.scene.add_line_segments(
@@ -71,6 +54,16 @@ class Stage:
         self._surroundings(shown)
         if traces:
             self._traces(shown)
+
+    def _meshes(self, shown: Scene, body: int) -> list[Any]:
+        """The surface of a body, a mesh for each colour."""
+        part, meshes = part_of(shown.solid, shown.solid.bodies == body), []
+        for k in np.unique(part.colors).tolist():
+            piece, color = part_of(part, part.colors == k), _rgb(shown.colors[k])
+            given = piece.vertices * self._scale, piece.faces
+            add = self._server.scene.add_mesh_simple
+            meshes.append(add(f"/robot/{body}/{k}", *given, color=color))
+        return meshes
 
     def show(self, row: int) -> None:
         """Put all bodies where they are in a row of the motion."""
@@ -126,16 +119,6 @@ class Stage:
             self._server.scene.add_line_segments(
                 f"/trace/{tip.name}", ends, color, thickness=0.003
             )
-
-
-def _by_color(part: Solid) -> list[tuple[int, np.ndarray, np.ndarray]]:
-    """The colours of a surface, with the vertices and faces of each."""
-    found = []
-    for color in np.unique(part.colors):
-        faces = part.faces[(part.colors[part.faces] == color).all(axis=1)]
-        used, faces = np.unique(faces, return_inverse=True)
-        found.append((int(color), used, faces.reshape(-1, 3)))
-    return found
 
 
 def _rgb(color: str) -> tuple[int, int, int]:

@@ -20,17 +20,11 @@ _RIDGE = 1e-12  # beside the mean eigenvalue: no motion makes the criterion infi
 
 
 class Aim(eqx.Module):
-    """What shall be known.
+    """What shall be known."""
 
-    Attributes:
-        columns: of the regressor, those of the base parameters.
-        noise: the standard deviation of the measured joint forces.
-        scale: the unit in which each base parameter is told.
-    """
-
-    noise: Float[Array, " nv"]
-    scale: Float[Array, " base"]
-    columns: tuple[int, ...] = eqx.field(static=True)
+    noise: Float[Array, " nv"]  # the standard deviation of measured joint forces
+    scale: Float[Array, " base"]  # the unit in which each base parameter is told
+    columns: tuple[int, ...] = eqx.field(static=True)  # of base parameters
     criterion: Criterion = eqx.field(static=True)
 
     def information(self, Y: Any) -> Float[Array, "base base"]:

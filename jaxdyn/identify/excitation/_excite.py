@@ -11,18 +11,10 @@ from jaxtyping import Array, Float, PRNGKeyArray
 
 from jaxdyn.algorithms.recursions import dynamic_parameters
 from jaxdyn.identify._rows import check_counts
+from jaxdyn.identify.excitation import _problem as search
 from jaxdyn.identify.excitation._aim import Criterion
 from jaxdyn.identify.excitation._plan import Form, Shape, most_used, sampled
-from jaxdyn.identify.excitation._problem import (
-    DRAWN,
-    Problem,
-    adam,
-    improved,
-    pick,
-    problem_of,
-    random_shapes,
-    regressors,
-)
+from jaxdyn.identify.excitation._problem import DRAWN, Problem, pick, problem_of
 from jaxdyn.identify.linear import FREE
 from jaxdyn.io import Log
 from jaxdyn.model import Model
@@ -145,15 +137,16 @@ def excite(
     options: dict[str, Any] = dict(parameters=parameters, harmonics=harmonics)
     options |= dict(form=form, criterion=criterion, noise=noise, samples=samples)
     options |= dict(lower=lower, upper=upper, velocity=velocity, effort=effort)
-    optimizer = adam(steps) if optimizer is None else optimizer
+    optimizer = search.adam(steps) if optimizer is None else optimizer
     with jax.enable_x64(True):
         problem = problem_of(model, duration, **options)
         key = jax.random.key(0) if key is None else key
-        shapes = random_shapes(problem.plan, key, samples, True, max(DRAWN, starts))
+        count = max(DRAWN, starts)
+        shapes = search.random_shapes(problem.plan, key, samples, True, count)
         before = problem.values(shapes)
         order = np.argsort(before)[:starts]
         chosen = pick(shapes, order)
-        found, history = improved(problem, chosen, optimizer, steps, progress)
+        found, history = search.improved(problem, chosen, optimizer, steps, progress)
         found, after = problem.feasible(found, chosen, before[order])
         best = int(np.argmin(after))
         course = float(before[order[best]]), float(after[best]), history[:, best]
@@ -186,7 +179,8 @@ def random_excitation(
     with jax.enable_x64(True):
         problem = problem_of(model, duration, **options)
         key = jax.random.key(0) if key is None else key
-        shapes = random_shapes(problem.plan, key, problem.samples, each_joint, DRAWN)
+        given = problem.plan, key, problem.samples, each_joint
+        shapes = search.random_shapes(*given, DRAWN)
         value = float(problem.values(shapes)[0])
         return _judged(problem, model, pick(shapes, 0), value, value, np.zeros(0))
 
@@ -203,7 +197,7 @@ def _judged(
     plan, aim = problem.plan, problem.aim
     one = plan, pick(shape, None), problem.samples
     m = jax.tree.map(lambda x: np.asarray(x[0]), sampled(*one))
-    Y = regressors(*one)[0]
+    Y = search.regressors(*one)[0]
     scale = np.asarray(aim.scale)
     A = Y[..., aim.columns] / np.asarray(aim.noise)[:, None] * scale
     _, s, Vt = np.linalg.svd(A.reshape(-1, len(scale)), full_matrices=False)

@@ -17,20 +17,13 @@ from jaxdyn.motion import Fourier, JointMotion, Spline, spline
 
 
 class Limits(eqx.Module):
-    """Limits of all joints.
+    """Limits of all joints."""
 
-    Attributes:
-        middle, half: centre and half of the range of q; for the quaternion of a joint,
-            which has no limits, the identity and infinity.
-        velocity, effort: the largest rates and forces.
-        reach: the largest tangent steps from the middle; for a rotation a quarter turn.
-    """
-
-    middle: Float[Array, " nq"]
-    half: Float[Array, " nq"]
-    velocity: Float[Array, " nv"]
-    effort: Float[Array, " nv"]
-    reach: Float[Array, " nv"]
+    middle: Float[Array, " nq"]  # of the range of q; the identity for a quaternion
+    half: Float[Array, " nq"]  # of the range of q; infinite for a quaternion
+    velocity: Float[Array, " nv"]  # the largest rates
+    effort: Float[Array, " nv"]  # the largest forces
+    reach: Float[Array, " nv"]  # tangent steps from the middle; of rotations 1/4 turn
 
     def used(self, q: Any, qd: Any, tau: Any) -> dict[str, Any]:
         """How much of each limit is used, as a part of it, at one time."""
@@ -49,11 +42,7 @@ def limits_of(
     velocity: Any = None,
     effort: Any = None,
 ) -> Limits:
-    """The limits that are given, and for those that are None the ones of the model.
-
-    Raises:
-        ValueError: a limit has the wrong shape, is not finite or leaves no room.
-    """
+    """The limits that are given, and for those that are None the ones of the model."""
     given = dict(lower=lower, upper=upper, velocity=velocity, effort=effort)
     low, high, rate, force = (_array(model, name, x) for name, x in given.items())
     turns = np.zeros(model.nq, bool)
@@ -116,15 +105,11 @@ class Shape(eqx.Module):
 
 
 class Plan(eqx.Module):
-    """How a `Shape` becomes a motion within the limits.
-
-    Attributes:
-        amplitudes: of each weight, such that alone it uses the limits of q and qd.
-    """
+    """How a `Shape` becomes a motion within the limits."""
 
     model: Model
     limits: Limits
-    amplitudes: Float[Array, "rows nv"]
+    amplitudes: Float[Array, "rows nv"]  # with which a weight alone uses its limits
     duration: float = eqx.field(static=True)
     form: Form = eqx.field(static=True)
 
@@ -181,10 +166,7 @@ def sampled(plan: Plan, shapes: Shape, samples: int) -> JointMotion:
     return jax.vmap(lambda shape: plan.states(shape, samples))(shapes)
 
 
-@eqx.filter_jit
-def most_used(plan: Plan, shape: Shape, samples: int) -> dict[str, Any]:
-    """The largest part of each limit that a motion uses."""
-    return plan.used(shape, samples)
+most_used = eqx.filter_jit(Plan.used)  # (plan, shape, samples)
 
 
 @eqx.filter_jit

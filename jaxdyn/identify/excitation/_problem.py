@@ -11,18 +11,9 @@ import optax
 from tqdm import tqdm
 
 from jaxdyn.identify._rows import check_counts, check_tree
+from jaxdyn.identify.excitation import _plan as plans
 from jaxdyn.identify.excitation._aim import Aim, Criterion, loss, rounded
-from jaxdyn.identify.excitation._plan import (
-    Form,
-    Limits,
-    Plan,
-    Shape,
-    drawn,
-    limits_of,
-    plan_of,
-    sampled,
-    scaled,
-)
+from jaxdyn.identify.excitation._plan import Form, Plan, Shape
 from jaxdyn.identify.linear import FREE, base_parameters, regressor_rows
 from jaxdyn.model import Model
 
@@ -55,7 +46,7 @@ class Problem(eqx.Module):
         """
         count = len(before)
         rows = np.arange(max(DRAWN, count)) % count  # the number for which it compiled
-        shapes, keeps = scaled(self.plan, pick(found, rows), self.samples)
+        shapes, keeps = plans.scaled(self.plan, pick(found, rows), self.samples)
         after = np.where(np.asarray(keeps), self.values(shapes), np.inf)[:count]
         is_better = after < before
 
@@ -78,11 +69,7 @@ def problem_of(
     samples: int = 150,
     **limits: Any,
 ) -> Problem:
-    """The problem for checked numbers, in double precision.
-
-    Raises:
-        ValueError: see `excite`.
-    """
+    """The problem for checked numbers, in double precision; errors as in `excite`."""
     check_tree(model)
     _check_known("criterion", criterion, Criterion)
     _check_known("form", form, Form)
@@ -95,10 +82,10 @@ def problem_of(
     if not (np.isfinite(duration) and duration > 0):
         raise ValueError(f"duration is {duration}, expected a positive number.")
     model = model.astype(jnp.float64)
-    bounds = limits_of(model, **limits)
-    std = _noise(model, noise, bounds)
+    bounds = plans.limits_of(model, **limits)
+    std = _noise(model, noise, np.asarray(bounds.effort))
     base = base_parameters(model, parameters=parameters)
-    plan = plan_of(model, bounds, float(duration), harmonics, form)
+    plan = plans.plan_of(model, bounds, float(duration), harmonics, form)
     names = tuple(base.names[k] for k in base.independent)
     columns = base.columns[base.independent]
     least = 2 + -(-len(names) // model.nv)  # the first and the last one are at rest
@@ -115,13 +102,9 @@ def problem_of(
 def random_shapes(
     plan: Plan, key: Any, samples: int, each_joint: bool, count: int
 ) -> Shape:
-    """Random motions as large as the limits allow.
-
-    Raises:
-        ValueError: none keeps them.
-    """
-    shapes = drawn(plan, jax.random.split(key, count), each_joint)
-    shapes, keeps = scaled(plan, shapes, samples)
+    """Random motions as large as the limits allow."""
+    shapes = plans.drawn(plan, jax.random.split(key, count), each_joint)
+    shapes, keeps = plans.scaled(plan, shapes, samples)
     good = np.flatnonzero(keeps)
     if not len(good):
         raise ValueError(
@@ -133,11 +116,7 @@ def random_shapes(
 
 
 def improved(
-    problem: Problem,
-    shapes: Any,
-    optimizer: optax.GradientTransformation,
-    steps: int,
-    progress: bool,
+    problem: Problem, shapes: Any, optimizer: Any, steps: int, progress: bool
 ) -> tuple[Any, np.ndarray]:
     """The motions after steps of the optimizer, and the criteria at each step."""
     soft = rounded(problem.plan.model, problem.plan.limits.velocity)
@@ -164,11 +143,7 @@ def pick(shapes: Shape, rows: Any) -> Shape:
 
 @eqx.filter_jit
 def _step(
-    problem: Problem,
-    shapes: Any,
-    state: Any,
-    weight: Any,
-    optimizer: optax.GradientTransformation,
+    problem: Problem, shapes: Any, state: Any, weight: Any, optimizer: Any
 ) -> Any:
     def one(shape: Shape) -> Any:
         return loss(problem.plan, problem.aim, shape, problem.samples, weight)
@@ -186,7 +161,7 @@ def _values(aim: Aim, Y: Any) -> Any:
 
 def regressors(plan: Plan, shapes: Shape, samples: int) -> np.ndarray:
     """The regressors of several motions, [motions, samples, nv, parameters]."""
-    m = jax.tree.map(np.asarray, sampled(plan, shapes, samples))
+    m = jax.tree.map(np.asarray, plans.sampled(plan, shapes, samples))
     rows = [x.reshape(-1, x.shape[-1]) for x in (m.q, m.qd, m.qdd)]
     Y = regressor_rows(plan.model, *rows)
     return Y.reshape(-1, samples, *Y.shape[1:])
@@ -207,8 +182,7 @@ def _scale(
     return jnp.asarray(1 / size)
 
 
-def _noise(model: Model, noise: Any, limits: Limits) -> np.ndarray:
-    effort = np.asarray(limits.effort)
+def _noise(model: Model, noise: Any, effort: np.ndarray) -> np.ndarray:
     std = _NOISE * effort if noise is None else np.asarray(noise, float)
     if std.shape not in ((), (model.nv,)):
         raise ValueError(f"noise has shape {std.shape}, expected () or ({model.nv},).")

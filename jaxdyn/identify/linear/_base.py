@@ -123,8 +123,7 @@ def base_parameters(
         count = samples or 2 * len(columns) // max(model.nv, 1) + 10
         states = _random_states(model, count, seed)
     else:
-        needed = ("q", "qd", "qdd")
-        states = tuple(log_arrays(model, log, needed).values())
+        states = log_arrays(model, log, ("q", "qd", "qdd")).values()
     Y = regressor_rows(model, *states)[..., columns].reshape(-1, len(columns))
     return base_of(model, Y, columns, first, tolerance)
 
@@ -197,15 +196,10 @@ def _order(
     """Free parameters, those first that shall depend on others."""
 
     def rank(k: int) -> tuple[bool, int, int, int]:
-        end, place = names[k].rpartition(".")[2], int(columns[k])
+        end, place, within = names[k].rpartition(".")[2], int(columns[k]), 0
         if end in _INERTIAS:
-            return (
-                bool(preferred[k]),
-                _kind(names[k]),
-                -(place // 10),
-                _INERTIAS.index(end),
-            )
-        return bool(preferred[k]), _kind(names[k]), -place, 0
+            place, within = place // 10, _INERTIAS.index(end)
+        return bool(preferred[k]), _kind(names[k]), -place, within
 
     return sorted(range(len(names)), key=rank)
 

@@ -8,11 +8,7 @@ from typing import Any
 import jax
 import numpy as np
 
-from jaxdyn.algorithms.recursions import (
-    dynamic_parameters,
-    parameter_names,
-    regressor,
-)
+from jaxdyn.algorithms.recursions import dynamic_parameters, parameter_names, regressor
 from jaxdyn.identify._rows import check_tree, held_out, log_arrays
 from jaxdyn.io import Log
 from jaxdyn.model import Model
@@ -28,9 +24,6 @@ def chosen_columns(model: Model, parameters: str | Sequence[str]) -> np.ndarray:
     Patterns are names as `parameter_names` gives them, in which `*`, `?` and `[abc]`
     stand for others; "BODY.inertial" means all ten parameters of a body, and the name
     of an effect of a joint with several coordinates all of them.
-
-    Raises:
-        ValueError: a pattern fits no parameter.
     """
     if model.forces:
         raise ValueError(
@@ -69,14 +62,13 @@ def regressor_rows(
 
     States are taken in pieces of one size, so that one program serves all logs.
     """
-    times, states = len(q), (q, qd, qdd)
+    times, pieces = len(q), []
     with jax.enable_x64(True):
         model = model.astype(np.float64)
-        pieces = []
         for k in range(0, times, _CHUNK):
             # the last piece is filled up with its last state
             rows = np.minimum(np.arange(k, k + _CHUNK), times - 1)
-            pieces.append(np.asarray(_rows(model, *(x[rows] for x in states))))
+            pieces.append(np.asarray(_rows(model, q[rows], qd[rows], qdd[rows])))
     return np.concatenate(pieces)[:times]
 
 

@@ -36,24 +36,17 @@ _UNITS = _units()
 
 @dataclass(frozen=True, eq=False)
 class Cones:
-    """Symmetric matrices J = at_zero + sum_k x_k slopes_k that must be positive.
+    """Symmetric matrices J = at_zero + sum_k x_k slopes_k that must be positive."""
 
-    Attributes:
-        at_zero: [cones, d, d].
-        slopes: by each of the free parameters x, [cones, free, d, d].
-        nominal: J_0, positive definite, [cones, d, d].
-    """
-
-    at_zero: np.ndarray
-    slopes: np.ndarray
-    nominal: np.ndarray
+    at_zero: np.ndarray  # [cones, d, d]
+    slopes: np.ndarray  # by each of the free parameters x, [cones, free, d, d]
+    nominal: np.ndarray  # J_0, positive definite, [cones, d, d]
 
     def factor(self, x: np.ndarray) -> np.ndarray | None:
         """L with J = L Lᵀ, None if a J is not positive definite."""
+        J = self.at_zero + np.einsum("k,ckij->cij", x, self.slopes)
         try:
-            return np.linalg.cholesky(
-                self.at_zero + np.einsum("k,ckij->cij", x, self.slopes)
-            )
+            return np.linalg.cholesky(J)
         except np.linalg.LinAlgError:
             return None
 
@@ -72,21 +65,19 @@ class Cones:
 
 
 def mass_cones(model: Model, columns: np.ndarray) -> tuple[Cones, np.ndarray]:
-    """One for each body with free parameters, and nominal free parameters in them.
-
-    Raises:
-        ValueError: a body is not physical, and only some of its parameters are free.
-    """
+    """One for each body with free parameters, and nominal free parameters in them."""
     every = parameters_of(model)
     pi, x = every[: 10 * model.n].reshape(-1, 10), every[columns]
     bodies = np.unique(columns[columns < 10 * model.n] // 10)
     slopes = np.zeros((len(bodies), len(columns), 4, 4))
     at_zero, nominal = np.zeros((2, len(bodies), 4, 4))
+    lengths = np.linalg.norm(np.concatenate([model.p, model.com]), axis=1)
+    size = float(lengths.max()) or 1.0  # the longest offset or distance of a centre
     for c, i in enumerate(bodies):
         places = np.flatnonzero(columns // 10 == i)
         slopes[c, places] = _UNITS[columns[places] - 10 * i]
         J = np.tensordot(pi[i], _UNITS, 1)
-        nominal[c] = _repaired(J, _size(model), pi[:, 0].mean())
+        nominal[c] = _repaired(J, size, pi[:, 0].mean())
         if len(places) < 10:
             at_zero[c] = J - np.tensordot(x[places], slopes[c, places], 1)
         if (nominal[c] == J).all():
@@ -152,12 +143,6 @@ def _parameters(J: np.ndarray) -> np.ndarray:
     S = J[:3, :3]
     I = np.trace(S) * np.eye(3) - S
     return np.concatenate([J[3:, 3], J[:3, 3], I[np.triu_indices(3)]])
-
-
-def _size(model: Model) -> float:
-    """The longest offset or distance of a mass centre, 1 if there are none."""
-    lengths = np.linalg.norm(np.concatenate([model.p, model.com]), axis=1)
-    return float(lengths.max()) if lengths.max() > 0 else 1.0
 
 
 def _repaired(J: np.ndarray, size: float, mean_mass: float) -> np.ndarray:

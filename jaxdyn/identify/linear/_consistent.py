@@ -4,13 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from jaxdyn.identify.linear._cones import (
-    Cones,
-    effect_cones,
-    is_physical,
-    mass_cones,
-    with_parameters,
-)
+from jaxdyn.identify.linear import _cones as physical
 from jaxdyn.identify.linear._least_squares import LinearFit
 from jaxdyn.model import Model
 
@@ -74,12 +68,12 @@ def consistent(fit: LinearFit, *, weight: float = 0.01) -> Consistent:
             break
     x = _minimum(problem, x, level, 1e-12)
     columns = fit.base.columns
-    model = with_parameters(fit.model, columns, x)
+    model = physical.with_parameters(fit.model, columns, x)
     for share in 10.0 ** np.arange(-12, 1):  # the nominal model has a margin
-        if is_physical(model, columns):
+        if physical.is_physical(model, columns):
             break
         x = x + share * (nominal - x)
-        model = with_parameters(fit.model, columns, x)
+        model = physical.with_parameters(fit.model, columns, x)
     beta, misfit = fit.base.of(model), 2 * problem.misfit(x)
     return Consistent(model, beta, misfit, problem.divergence(x))
 
@@ -90,7 +84,7 @@ class _Problem:
 
     whitened: np.ndarray
     target: np.ndarray
-    cones: tuple[Cones, Cones]
+    cones: tuple[physical.Cones, physical.Cones]
     nominal: np.ndarray
 
     def misfit(self, x: np.ndarray) -> float:
@@ -147,16 +141,15 @@ def _minimum(
 
 def _problem(fit: LinearFit) -> _Problem:
     base = fit.base
-    bodies, x = mass_cones(fit.model, base.columns)
-    std = fit.std
+    bodies, x = physical.mass_cones(fit.model, base.columns)
     effects = np.flatnonzero(base.columns >= 10 * fit.model.n)
     for k in effects.tolist():
         if not x[k] > 0:
             x[k] = _typical(fit, k, x)
-    cones = bodies, effect_cones(len(x), effects, x[effects])
+    cones = bodies, physical.effect_cones(len(x), effects, x[effects])
     # a number near zero is as sure as the parts of which it is the sum
     scale = np.maximum(np.abs(fit.beta), np.abs(base.B) @ np.abs(x))
-    known = np.maximum(std, _SURE * scale)
+    known = np.maximum(fit.std, _SURE * scale)
     values, vectors = np.linalg.eigh(fit.covariance / np.outer(known, known))
     values = np.maximum(values, _RELATED * values[-1])
     half = vectors.T / np.sqrt(values)[:, None] / known

@@ -32,10 +32,11 @@ def score_covariance(
         flat = A.reshape(-1, p)
         return flat.T @ flat * (e**2).sum() / left, 0
     lag, u = _last_lag(e), np.einsum("tjp,tj->tp", A, e)
-    weights = _trapezoid(lag)
+    l = np.arange(2 * lag) if lag else np.zeros(1)
+    weights = np.minimum(1.0, 2.0 - l / max(lag, 1))  # 0 at twice the lag
     S = _summed(u, weights)
     if not _is_positive(S):
-        weights = _triangle(2 * lag)
+        weights = 1.0 - np.arange(2 * lag + 1) / (2 * lag + 1)  # never negative
         S = _summed(u, weights)
     return S * (times * nv / left), len(weights) - 1
 
@@ -61,17 +62,6 @@ def _last_lag(e: np.ndarray) -> int:
         elif l - last >= _QUIET:
             break
     return last
-
-
-def _trapezoid(lag: int) -> np.ndarray:
-    """1 up to the lag, then down to 0 at twice the lag."""
-    l = np.arange(2 * lag) if lag else np.zeros(1)
-    return np.minimum(1.0, 2.0 - l / max(lag, 1))
-
-
-def _triangle(lag: int) -> np.ndarray:
-    """From 1 down to 0 after the lag: never negative."""
-    return 1.0 - np.arange(lag + 1) / (lag + 1)
 
 
 def _is_positive(S: np.ndarray) -> bool:

@@ -25,15 +25,10 @@ class Estimate:
 
 @dataclass(frozen=True, eq=False)
 class Errors:
-    """Mean products of errors in the rows of each joint.
+    """Mean products of errors in the rows of each joint."""
 
-    Attributes:
-        columns: of the columns with each other, [nv, rank, rank].
-        forces: of the columns with the forces, [nv, rank].
-    """
-
-    columns: np.ndarray
-    forces: np.ndarray
+    columns: np.ndarray  # of the columns with each other, [nv, rank, rank]
+    forces: np.ndarray  # of the columns with the forces, [nv, rank]
 
 
 def products(dA: np.ndarray, db: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -49,7 +44,7 @@ def ordinary(A: np.ndarray, b: np.ndarray, kind: Kind) -> Estimate:
     beta, R, d = _solved(triangles, alike)
     e = b - A @ beta
     noise = np.sqrt(np.mean(e**2, axis=0) / (1 - len(beta) / b.size))
-    return _estimate(A, e, alike, noise, beta, R, R.T @ R, d, kind)
+    return _estimate(A, e, (alike, noise), (beta, R, d), R.T @ R, kind)
 
 
 def weighted(A: np.ndarray, b: np.ndarray, noise: Any, kind: Kind) -> Estimate:
@@ -74,7 +69,7 @@ def weighted(A: np.ndarray, b: np.ndarray, noise: Any, kind: Kind) -> Estimate:
         beta, R, d = _solved(triangles, sigma)
         if is_settled:
             break
-    return _estimate(A, b - A @ beta, sigma, sigma, beta, R, R.T @ R, d, kind)
+    return _estimate(A, b - A @ beta, (sigma, sigma), (beta, R, d), R.T @ R, kind)
 
 
 def total(
@@ -109,7 +104,7 @@ def total(
         )
     W = (A / sigma[:, None] / d).reshape(-1, len(d))
     beta = np.linalg.solve(H, W.T @ (b / sigma).ravel() - s) / d
-    return _estimate(A, b - A @ beta, sigma, sigma, beta, R, H, d, kind)
+    return _estimate(A, b - A @ beta, (sigma, sigma), (beta, R, d), H, kind)
 
 
 def _smallest(triangles: np.ndarray, sigma: np.ndarray) -> float:
@@ -149,17 +144,10 @@ def _solved(
 
 
 def _estimate(
-    A: np.ndarray,
-    residuals: np.ndarray,
-    weights: np.ndarray,
-    noise: np.ndarray,
-    beta: np.ndarray,
-    R: np.ndarray,
-    H: np.ndarray,
-    d: np.ndarray,
-    kind: Kind,
+    A: np.ndarray, residuals: np.ndarray, noises: Any, solved: Any, H: Any, kind: Kind
 ) -> Estimate:
     """The estimate with its covariance, H⁻¹ S H⁻¹ in scaled columns."""
+    (weights, noise), (beta, R, d) = noises, solved
     S, lags = score_covariance(A / weights[:, None] / d, residuals / weights, kind)
     half = np.linalg.solve(H, S)
     covariance = np.linalg.solve(H, half.T) / np.outer(d, d)

@@ -2,32 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
-from jaxdyn.identify._estimates import (
-    Estimates,
-    confidence_interval,
-    correlated_pairs,
-    correlations,
-)
+from jaxdyn.identify import _estimates as statistics
+from jaxdyn.identify.linear import _columns as free
 from jaxdyn.identify.linear._base import BaseParameters, base_of
-from jaxdyn.identify.linear._columns import (
-    FREE,
-    Rows,
-    chosen_columns,
-    log_rows,
-    split_rows,
-)
+from jaxdyn.identify.linear._columns import chosen_columns, log_rows, split_rows
 from jaxdyn.identify.linear._covariance import Kind
-from jaxdyn.identify.linear._estimate import (
-    Errors,
-    ordinary,
-    products,
-    total,
-    weighted,
-)
+from jaxdyn.identify.linear._estimate import Errors, ordinary, products, total, weighted
 from jaxdyn.io import Log
 from jaxdyn.model import Model
 
@@ -80,7 +64,7 @@ class LinearFit:
     @property
     def correlation(self) -> np.ndarray:
         """The correlations of the errors."""
-        return correlations(self.covariance)
+        return statistics.correlations(self.covariance)
 
     @property
     def rms(self) -> np.ndarray:
@@ -95,15 +79,15 @@ class LinearFit:
 
     def interval(self, level: float = 0.95) -> np.ndarray:
         """Lower and upper ends of intervals, [rank, 2], by Student's t."""
-        return confidence_interval(self.beta, self.std, self.degrees, level)
+        return statistics.confidence_interval(self.beta, self.std, self.degrees, level)
 
     def correlated(self, above: float = 0.9) -> list[tuple[str, str, float]]:
         """Pairs of combinations whose errors are correlated, the worst first."""
-        return correlated_pairs(self.combinations, self.correlation, above)
+        return statistics.correlated_pairs(self.combinations, self.correlation, above)
 
-    def estimates(self, level: float = 0.95) -> Estimates:
+    def estimates(self, level: float = 0.95) -> statistics.Estimates:
         """Combinations, nominal and fitted values, standard deviations, intervals."""
-        return Estimates(
+        return statistics.Estimates(
             names=self.combinations,
             nominal=self.base.of(self.model),
             fitted=self.beta,
@@ -172,7 +156,7 @@ def least_squares(
             f"base is given with parameters={parameters!r} and prefer={prefer!r}, "
             "expected base alone: it says which parameters are free."
         )
-    parameters = FREE if parameters is None else parameters
+    parameters = free.FREE if parameters is None else parameters
     columns = chosen_columns(model, parameters) if base is None else base.columns
     rows, held = split_rows(log_rows(model, log, columns), validation)
     if base is None:
@@ -195,11 +179,7 @@ def least_squares(
         errors = _errors(rows, others, base) if others else None
         found = total(A, b, found, errors, covariance)
     return LinearFit(
-        model,
-        base,
-        found.beta,
-        found.covariance,
-        found.noise,
+        *(model, base, found.beta, found.covariance, found.noise),
         residuals=b - A @ found.beta,
         validation_residuals=held.b - held.Y[..., base.independent] @ found.beta,
         condition=found.condition,
@@ -208,7 +188,7 @@ def least_squares(
     )
 
 
-def _errors(rows: Rows, others: Sequence[Rows], base: BaseParameters) -> Errors:
+def _errors(rows: free.Rows, others: list[free.Rows], base: BaseParameters) -> Errors:
     """Mean products of how the rows of disturbed logs differ from those fitted."""
     parts = []
     for other in others:
@@ -223,11 +203,7 @@ def _errors(rows: Rows, others: Sequence[Rows], base: BaseParameters) -> Errors:
 
 
 def _check(
-    model: Model,
-    method: str,
-    covariance: str,
-    noise: Sequence[float] | np.ndarray | None,
-    disturbed: int,
+    model: Model, method: str, covariance: str, noise: Any, disturbed: int
 ) -> None:
     if method not in ("weighted", "ordinary", "total"):
         raise ValueError(
