@@ -5,9 +5,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float
 
-from jaxdyn.analysis._link_frames import Link, LinkFrames
+from jaxdyn.analysis._link_frames import Angles, Link, LinkFrames
 from jaxdyn.analysis._link_inverse import link_gibbs_appell
 from jaxdyn.spatial import (
     ArticulatedInertia,
@@ -21,9 +20,7 @@ from jaxdyn.spatial import (
 )
 
 
-def link_solve(
-    links: LinkFrames, q: Float[Array, " n"], phi: Float[Array, " n"]
-) -> Float[Array, " n"]:
+def link_solve(links: LinkFrames, q: Angles, phi: Angles) -> Angles:
     r"""The accelerations that solve M(q) qdd = phi, with M = U D Uᵀ.
 
     [Mohan] section 4.1, steps 5 to 15 (eqs. 30 to 37); [Shah] eqs. 18 to 23 and Table
@@ -59,11 +56,8 @@ def link_solve(
 
 
 def link_forward_dynamics(
-    links: LinkFrames,
-    q: Float[Array, " n"],
-    qd: Float[Array, " n"],
-    tau: Float[Array, " n"],
-) -> Float[Array, " n"]:
+    links: LinkFrames, q: Angles, qd: Angles, tau: Angles
+) -> Angles:
     """The joint accelerations under the joint forces `tau`.
 
     [Mohan] section 4.1 with its step 4: phi = tau less the forces without acceleration.

@@ -24,10 +24,10 @@ from jaxdyn.algorithms.recursions import (
     joint_torques,
     newton_euler,
 )
-from jaxdyn.algorithms.steps import BaseMotion
+from jaxdyn.algorithms.steps import Base
 from jaxdyn.dynamics._methods import FORWARD, SOLVERS, choose
 from jaxdyn.dynamics._tree import ForwardMethod
-from jaxdyn.model import CHUNK, Model, arguments
+from jaxdyn.model import CHUNK, FExt, Model, Nq, Nv, arguments
 from jaxdyn.program import compiled
 
 
@@ -49,16 +49,16 @@ class Baumgarte(eqx.Module):
 @compiled("method", "tolerance", flat=False)  # few methods can be one kernel
 def constrained_dynamics(
     model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    tau: Float[Array, " nv"],
+    q: Nq,
+    qd: Nv,
+    tau: Nv,
     *,
-    f_ext: Float[Array, "n 6"] | None = None,
-    base: BaseMotion | None = None,
+    f_ext: FExt = None,
+    base: Base = None,
     baumgarte: Baumgarte | None = None,
     method: str = "range_space",
     tolerance: float | None = None,
-) -> tuple[Float[Array, " nv"], Float[Array, " nc"]]:
+) -> tuple[Nv, Float[Array, " nc"]]:
     r"""Accelerations, and the forces in the cut joints that keep the loops closed.
 
     $$M \ddot q + h = \tau + \Psi^T \lambda, \qquad \Psi \ddot q = -\dot\Psi \dot q$$
@@ -161,12 +161,7 @@ def _opening(
 
 @compiled("tolerance")
 def loop_iterations(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    tau: Float[Array, " nv"],
-    *,
-    tolerance: float | None = None,
+    model: Model, q: Nq, qd: Nv, tau: Nv, *, tolerance: float | None = None
 ) -> Int[Array, ""]:
     """How many O(n) iterations "sequential_regularization" takes."""
     inputs = arguments(model, q=q, qd=qd, tau=tau)

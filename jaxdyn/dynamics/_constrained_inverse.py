@@ -17,9 +17,17 @@ from jaxdyn.algorithms.loops import (
     loop_wrenches,
     row_forces,
 )
-from jaxdyn.algorithms.steps import BaseMotion
+from jaxdyn.algorithms.steps import Base
 from jaxdyn.dynamics._inverse import inverse_dynamics, joint_reactions
-from jaxdyn.model import Model, arguments, check_freedoms, chosen_coordinates
+from jaxdyn.model import (
+    FExt,
+    Model,
+    Nq,
+    Nv,
+    arguments,
+    check_freedoms,
+    chosen_coordinates,
+)
 from jaxdyn.program import compiled
 
 
@@ -50,13 +58,13 @@ class LoopTorques(eqx.Module):
 
 def constrained_inverse_dynamics(
     model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    qdd: Float[Array, " nv"],
+    q: Nq,
+    qd: Nv,
+    qdd: Nv,
     *,
     actuated: str | int | Sequence[str | int] | None = None,
-    f_ext: Float[Array, "n 6"] | None = None,
-    base: BaseMotion | None = None,
+    f_ext: FExt = None,
+    base: Base = None,
 ) -> LoopTorques:
     r"""Forces of the actuated joints and of the cut joints for a consistent motion.
 
@@ -96,12 +104,12 @@ def constrained_inverse_dynamics(
 @compiled("actuated")
 def _solve(
     model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    qdd: Float[Array, " nv"],
+    q: Nq,
+    qd: Nv,
+    qdd: Nv,
     *,
-    f_ext: Float[Array, "n 6"] | None,
-    base: BaseMotion | None,
+    f_ext: FExt,
+    base: Base,
     actuated: tuple[int, ...],
 ) -> tuple[LoopTorques, Array]:
     """The result, and the number of independent rows."""

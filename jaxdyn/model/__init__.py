@@ -1,5 +1,8 @@
 """The robot as data: topology, joints, inertial parameters, and how to build it."""
 
+from jaxdyn.model._arguments import FExt as FExt
+from jaxdyn.model._arguments import Nq as Nq
+from jaxdyn.model._arguments import Nv as Nv
 from jaxdyn.model._arguments import arguments as arguments
 from jaxdyn.model._build import ModelBuilder as ModelBuilder
 from jaxdyn.model._check import check_finite as check_finite

@@ -1,11 +1,17 @@
 """The border of the traced code: shapes are checked, types made equal."""
 
+from typing import TypeAlias
+
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, PyTree
+from jaxtyping import Array, Float, PyTree
 
 from jaxdyn.model._model import Model
+
+Nq: TypeAlias = Float[Array, " nq"]  # positions
+Nv: TypeAlias = Float[Array, " nv"]  # velocities, accelerations or forces of joints
+FExt: TypeAlias = Float[Array, "n 6"] | None  # external wrenches on all bodies
 
 _POSITIONS = ("q", "q0", "q1", "qpos")
 _RATES = ("qd", "qd0", "qdd", "d", "qvel", "tau")

@@ -17,9 +17,7 @@ MAX_ROWS = 60
 
 
 def show(
-    topology: Topology,
-    values: Mapping[str, np.ndarray] | None,
-    loops: Sequence[Loop],
+    topology: Topology, values: Mapping[str, np.ndarray] | None, loops: Sequence[Loop]
 ) -> str:
     """The text of `repr(model)`; without `values` (traced, batched) its structure."""
     t = topology

@@ -11,13 +11,8 @@ from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxdyn.algorithms.kinematics import forward_kinematics, integrate
-from jaxdyn.algorithms.loops import (
-    loop_frames,
-    loop_jacobian,
-    loop_residual,
-    loop_rows,
-)
-from jaxdyn.model import ROWS, Model, chosen_joints
+from jaxdyn.algorithms.loops import loop_frames, loop_jacobian, loop_residual, loop_rows
+from jaxdyn.model import ROWS, Model, Nq, chosen_joints
 from jaxdyn.motion._inputs import inputs, search_bounds
 from jaxdyn.motion._inverse_kinematics import least_step, within
 from jaxdyn.program import alone, take
@@ -42,7 +37,7 @@ class Assembly(eqx.Module):
 
 def close_loops(
     model: Model,
-    q_guess: Float[Array, " nq"],
+    q_guess: Nq,
     *,
     hold: str | int | Sequence[str | int] = (),
     limits: bool = False,
@@ -80,7 +75,7 @@ def close_loops(
     return _closed(model, found) if throw else found
 
 
-def loop_errors(model: Model, q: Float[Array, " nq"]) -> Float[Array, "loops 2"]:
+def loop_errors(model: Model, q: Nq) -> Float[Array, "loops 2"]:
     """Distance and angle by which each loop is open, without derivatives.
 
     The distance along the directions that the cut joint holds; the angle between axes

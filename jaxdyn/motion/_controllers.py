@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.kinematics import difference, integrate
 from jaxdyn.dynamics import bias_forces, inverse_dynamics
-from jaxdyn.model import Model, arguments
+from jaxdyn.model import Model, Nq, Nv, arguments
 from jaxdyn.motion._inputs import expect, inputs
 from jaxdyn.motion._motion import JointMotion, Time, along, osculating
 from jaxdyn.program import alone
@@ -28,9 +28,7 @@ class ComputedTorque(eqx.Module):
     kd: Gains
     saturate: bool = eqx.field(static=True)
 
-    def __call__(
-        self, t: Time, q: Float[Array, " nq"], qd: Float[Array, " nv"]
-    ) -> Float[Array, " nv"]:
+    def __call__(self, t: Time, q: Nq, qd: Nv) -> Nv:
         """The joint forces at time t in a state."""
         model, q, qd = arguments(self.model, q=q, qd=qd)
         qdd = _tracking(model, self.motion(t), self.kp, self.kd, q, qd)
@@ -47,9 +45,7 @@ class PDGravity(eqx.Module):
     kd: Gains
     saturate: bool = eqx.field(static=True)
 
-    def __call__(
-        self, t: Time, q: Float[Array, " nq"], qd: Float[Array, " nv"]
-    ) -> Float[Array, " nv"]:
+    def __call__(self, t: Time, q: Nq, qd: Nv) -> Nv:
         """The joint forces in a state; the time does not matter."""
         model, q, qd = arguments(self.model, q=q, qd=qd)
 
@@ -70,12 +66,7 @@ class Feedforward(eqx.Module):
     motion: Motion
     saturate: bool = eqx.field(static=True)
 
-    def __call__(
-        self,
-        t: Time,
-        q: Float[Array, " nq"] | None = None,
-        qd: Float[Array, " nv"] | None = None,
-    ) -> Float[Array, " nv"]:
+    def __call__(self, t: Time, q: Nq | None = None, qd: Nv | None = None) -> Nv:
         """The joint forces at time t; the state does not matter."""
         at = self.motion(t)
         tau = inverse_dynamics(self.model, at.q, at.qd, at.qdd)
@@ -114,7 +105,7 @@ def computed_torque(
 
 def pd_gravity(
     model: Model,
-    target: Float[Array, " nq"],
+    target: Nq,
     kp: Gains | float,
     kd: Gains | float,
     *,

@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.kinematics import integrate
-from jaxdyn.model import Model
+from jaxdyn.model import Model, Nq
 from jaxdyn.motion._inputs import inputs, positive
 from jaxdyn.motion._motion import PathMotion, Time
 
@@ -26,7 +26,7 @@ class Fourier(PathMotion):
     duration: Float[Array, ""]
     rest: bool = eqx.field(static=True)
 
-    def path(self, t: Float[Array, ""]) -> Float[Array, " nq"]:
+    def path(self, t: Float[Array, ""]) -> Nq:
         """The configuration at a time from 0 to duration."""
         u = t / self.duration
         w = 2 * jnp.pi * jnp.arange(1, len(self.sines) + 1, dtype=u.dtype)
@@ -39,7 +39,7 @@ class Fourier(PathMotion):
 
 def fourier(
     model: Model,
-    q0: Float[Array, " nq"],
+    q0: Nq,
     sines: Float[Array, "harmonics nv"],
     cosines: Float[Array, "harmonics nv"],
     duration: Time,

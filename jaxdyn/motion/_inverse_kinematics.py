@@ -18,7 +18,7 @@ from jaxdyn.algorithms.kinematics import (
     integrate,
     moving_place,
 )
-from jaxdyn.model import Model
+from jaxdyn.model import Model, Nq
 from jaxdyn.motion._inputs import check_rotation, inputs, reach, search_bounds
 from jaxdyn.program import alone
 
@@ -45,7 +45,7 @@ class IKSolution(eqx.Module):
 
 def inverse_kinematics(
     model: Model,
-    q0: Float[Array, " nq"],
+    q0: Nq,
     frame: Frame | Sequence[Frame],
     position: Float[Array, "*frames 3"] | None = None,
     rotation: Float[Array, "*frames 3 3"] | None = None,

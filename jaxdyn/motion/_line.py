@@ -6,12 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from jaxdyn.algorithms.kinematics import (
-    Place,
-    difference,
-    integrate,
-    jacobian_at,
-)
+from jaxdyn.algorithms.kinematics import Place, difference, integrate, jacobian_at
 from jaxdyn.model import Model
 from jaxdyn.motion._inputs import tolerance_of
 from jaxdyn.motion._inverse_kinematics import Goal, frame_pose, within

@@ -4,18 +4,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
 from jaxdyn.algorithms.loops import loop_jacobian, loop_residual
 from jaxdyn.dynamics import project_configuration, project_velocity
-from jaxdyn.model import Model
+from jaxdyn.model import Model, Nq, Nv
 from jaxdyn.motion._assembly import loop_errors
 from jaxdyn.motion._inputs import inputs
 
 
-def check_loops(
-    model: Model, q: Float[Array, " nq"], *, tolerance: float | None = None
-) -> None:
+def check_loops(model: Model, q: Nq, *, tolerance: float | None = None) -> None:
     """Raise a `ValueError` for a loop that is open at `q`, or that stops all motion.
 
     Args:
@@ -49,9 +47,7 @@ def check_loops(
     _check_freedom(model, q)
 
 
-def closed_state(
-    model: Model, q: Float[Array, " nq"], qd: Float[Array, " nv"]
-) -> tuple[Float[Array, " nq"], Float[Array, " nv"]]:
+def closed_state(model: Model, q: Nq, qd: Nv) -> tuple[Nq, Nv]:
     """The state near a given one that closes all loops, and keeps them closed.
 
     For states that are closed but for rounding, as those that were typed: joints move
@@ -86,7 +82,7 @@ def closed_state(
     return closed_q, closed_qd
 
 
-def dependent_rows(model: Model, q: Float[Array, " nq"]) -> tuple[str, ...]:
+def dependent_rows(model: Model, q: Nq) -> tuple[str, ...]:
     """The rows of the loops that follow from earlier ones at `q`, as "loop 0: Z".
 
     Their loop forces are not unique. A planar mechanism that is closed by a revolute

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.kinematics import difference, integrate
-from jaxdyn.model import Model
+from jaxdyn.model import Model, Nv
 from jaxdyn.motion._inputs import real
 from jaxdyn.program import alone
 from jaxdyn.spatial import Quaternion, Vec3
@@ -97,7 +97,7 @@ def osculating(model: Model, state: JointMotion) -> Path:
     return lambda t: integrate(model, q, t * qd + t * t / 2 * bend)
 
 
-def _bend(model: Model, state: JointMotion) -> Float[Array, " nv"]:
+def _bend(model: Model, state: JointMotion) -> Nv:
     """The second derivative at q of the tangent step from q.
 
     It is qdd but for free joints, whose steps are in axes that stand still while those

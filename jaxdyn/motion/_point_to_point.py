@@ -4,7 +4,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.kinematics import difference, integrate
-from jaxdyn.model import Model
+from jaxdyn.model import Model, Nq, Nv
 from jaxdyn.motion._inputs import inputs, positive
 from jaxdyn.motion._motion import (
     JointMotion,
@@ -24,7 +24,7 @@ class Cycloidal(PathMotion):
     d: Float[Array, " nv"]
     duration: Float[Array, ""]
 
-    def path(self, t: Float[Array, ""]) -> Float[Array, " nq"]:
+    def path(self, t: Float[Array, ""]) -> Nq:
         """The configuration at a time from 0 to duration."""
         return integrate(self.model, self.q0, self.d * cycloid(t / self.duration))
 
@@ -37,15 +37,13 @@ class Polynomial(PathMotion):
     coefficients: Float[Array, "6 nv"]
     duration: Float[Array, ""]
 
-    def path(self, t: Float[Array, ""]) -> Float[Array, " nq"]:
+    def path(self, t: Float[Array, ""]) -> Nq:
         """The configuration at a time from 0 to duration."""
         step = polynomial_value(self.coefficients, t / self.duration)
         return integrate(self.model, self.q0, step)
 
 
-def cycloidal(
-    model: Model, q0: Float[Array, " nq"], q1: Float[Array, " nq"], duration: Time
-) -> Cycloidal:
+def cycloidal(model: Model, q0: Nq, q1: Nq, duration: Time) -> Cycloidal:
     r"""The motion from q0 to q1 whose rates and accelerations vanish at both ends.
 
     $$q(t) = q_0 + (q_1 - q_0)
@@ -62,14 +60,14 @@ def cycloidal(
 
 def polynomial(
     model: Model,
-    q0: Float[Array, " nq"],
-    q1: Float[Array, " nq"],
+    q0: Nq,
+    q1: Nq,
     duration: Time,
     *,
-    qd0: Float[Array, " nv"] | None = None,
-    qd1: Float[Array, " nv"] | None = None,
-    qdd0: Float[Array, " nv"] | None = None,
-    qdd1: Float[Array, " nv"] | None = None,
+    qd0: Nv | None = None,
+    qd1: Nv | None = None,
+    qdd0: Nv | None = None,
+    qdd1: Nv | None = None,
 ) -> Polynomial:
     """The polynomial of fifth degree from q0 to q1 with given rates at both ends.
 

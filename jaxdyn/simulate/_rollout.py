@@ -10,13 +10,9 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms.kinematics import (
-    configuration_rate,
-    integrate,
-    unit_quaternions,
-)
+from jaxdyn.algorithms.kinematics import configuration_rate, integrate, unit_quaternions
 from jaxdyn.dynamics import forward_dynamics, inverse_dynamics
-from jaxdyn.model import Model, arguments, is_index
+from jaxdyn.model import Model, Nq, Nv, arguments, is_index
 from jaxdyn.program import alone, compiled
 from jaxdyn.simulate._drift import check_closed, closed
 
@@ -25,8 +21,8 @@ NEWTON_STEPS = 25  # at most; three or four are usual
 
 def rollout(
     model: Model,
-    q0: Float[Array, " nq"],
-    qd0: Float[Array, " nv"],
+    q0: Nq,
+    qd0: Nv,
     taus: Float[Array, "steps joints"],
     dt: Float[Array, "..."] | float,
     *,
@@ -90,8 +86,8 @@ def rollout(
 @alone("steps", "every")
 def _pieces(
     model: Model,
-    q0: Float[Array, " nq"],
-    qd0: Float[Array, " nv"],
+    q0: Nq,
+    qd0: Nv,
     taus: Float[Array, "steps joints"],
     dt: Float[Array, "..."] | float,
     *,
@@ -115,8 +111,8 @@ def _pieces(
 def _steps(
     advance: Callable,
     model: Model,
-    q0: Float[Array, " nq"],
-    qd0: Float[Array, " nv"],
+    q0: Nq,
+    qd0: Nv,
     taus: Float[Array, "steps joints"],
     dt: Float[Array, "..."] | float,
 ) -> tuple[Float[Array, "times nq"], Float[Array, "times nv"]]:

@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 from jaxdyn.algorithms.loops import loop_residual
 from jaxdyn.algorithms.recursions import kinetic_energy, potential_energy
 from jaxdyn.dynamics import SOLVERS
-from jaxdyn.model import Model, arguments, is_index
+from jaxdyn.model import Model, Nq, Nv, arguments, is_index
 from jaxdyn.simulate._drift import Drift, Projected, check_closed, check_drift
 from jaxdyn.simulate._equations import Equations
 from jaxdyn.simulate._events import check_start, watched
@@ -24,8 +24,8 @@ from jaxdyn.simulate._trajectory import Outcome, State, Trajectory
 
 def simulate(
     model: Model,
-    q0: Float[Array, " nq"],
-    qd0: Float[Array, " nv"],
+    q0: Nq,
+    qd0: Nv,
     ts: Float[Array, " times"],
     *,
     torque: Any = None,

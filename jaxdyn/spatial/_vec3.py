@@ -238,12 +238,7 @@ def similarity_z(c: Scalar, s: Scalar, m: Sym3) -> Sym3:
     t = s * (m.xx - m.yy) + c * (m.xy + m.xy)
     k = s * t
     return Sym3(
-        m.xx - k,
-        c * t - m.xy,
-        c * m.xz - s * m.yz,
-        m.yy + k,
-        s * m.xz + c * m.yz,
-        m.zz,
+        m.xx - k, c * t - m.xy, c * m.xz - s * m.yz, m.yy + k, s * m.xz + c * m.yz, m.zz
     )
 
 
@@ -252,10 +247,5 @@ def similarity_x(c: Scalar, s: Scalar, m: Sym3) -> Sym3:
     t = s * (m.yy - m.zz) + c * (m.yz + m.yz)
     k = s * t
     return Sym3(
-        m.xx,
-        c * m.xy - s * m.xz,
-        s * m.xy + c * m.xz,
-        m.yy - k,
-        c * t - m.yz,
-        m.zz + k,
+        m.xx, c * m.xy - s * m.xz, s * m.xy + c * m.xz, m.yy - k, c * t - m.yz, m.zz + k
     )

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from jaxdyn.algorithms.kinematics import integrate
 from jaxdyn.algorithms.recursions import VelocityMatrix, passive_forces, velocity_matrix
 from jaxdyn.algorithms.steps import (
-    BaseMotion,
+    Base,
     Motion,
     base_motion,
     external_wrenches,
@@ -22,7 +22,7 @@ from jaxdyn.algorithms.steps import (
     pairs,
     screw,
 )
-from jaxdyn.model import Model
+from jaxdyn.model import FExt, Model, Nq, Nv
 from jaxdyn.program import collect, from_parents, inward, spread, take
 from jaxdyn.spatial import (
     RigidInertia,
@@ -98,12 +98,7 @@ class ColumnWrenches:
 
 
 def inverse_slopes(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    qdd: Float[Array, " nv"],
-    f_ext: Float[Array, "n 6"] | None = None,
-    base: BaseMotion | None = None,
+    model: Model, q: Nq, qd: Nv, qdd: Nv, f_ext: FExt = None, base: Base = None
 ) -> tuple[Float[Array, "nv nv"], Float[Array, "nv nv"], Float[Array, "nv nv"]]:
     r"""The derivatives of the joint forces by q (along tangents), qd and qdd.
 
@@ -147,12 +142,7 @@ def inverse_slopes(
 
 
 def _recursion(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    qdd: Float[Array, " nv"],
-    f_ext: Float[Array, "n 6"] | None,
-    base: BaseMotion | None,
+    model: Model, q: Nq, qd: Nv, qdd: Nv, f_ext: FExt, base: Base
 ) -> tuple[Columns, ColumnWrenches]:
     """For each coordinate its columns and the wrenches they bring about.
 
@@ -207,13 +197,7 @@ def _wrenches(body: Composite, x: Columns, r: Vec3) -> ColumnWrenches:
     return ColumnWrenches(r, M.apply(p), Bp, turning, by_q, by_qd, Ep, Etp)
 
 
-def _steps(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    qdd: Float[Array, " nv"],
-    base: BaseMotion | None,
-) -> StepMotion:
+def _steps(model: Model, q: Nq, qd: Nv, qdd: Nv, base: Base) -> StepMotion:
     """All steps and their motions."""
     t, g = model.topology, Vec3.of(model.gravity)
     root, at = base_motion(q.dtype, base), motions(model, q, qd, qdd, base)
@@ -246,9 +230,7 @@ def _apart(model: Model) -> np.ndarray:
     return (body[i] != body[j]) | ~np.isin(body[i], t.quaternion_bodies)
 
 
-def _joint_slopes(
-    model: Model, q: Float[Array, " nq"], qd: Float[Array, " nv"]
-) -> tuple[Array, Array]:
+def _joint_slopes(model: Model, q: Nq, qd: Nv) -> tuple[Array, Array]:
     """The derivatives of the forces in the joints by q and by qd."""
 
     def at(d: Array) -> Array:

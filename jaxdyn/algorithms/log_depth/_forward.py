@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
 from jaxdyn.algorithms.kinematics import parents_of, placed
 from jaxdyn.algorithms.log_depth._factor import (
@@ -29,7 +29,7 @@ from jaxdyn.algorithms.log_depth._segments import (
 )
 from jaxdyn.algorithms.recursions import eliminate, pivot_terms
 from jaxdyn.algorithms.steps import (
-    BaseMotion,
+    Base,
     MovingFrame,
     WorldStep,
     accelerated,
@@ -40,7 +40,7 @@ from jaxdyn.algorithms.steps import (
     rates,
     step_terms,
 )
-from jaxdyn.model import CHUNK, Contraction, Model, Topology
+from jaxdyn.model import CHUNK, Contraction, FExt, Model, Nq, Nv, Topology
 from jaxdyn.program import (
     Laned,
     collect,
@@ -84,14 +84,14 @@ class Part:
 
 def parallel_forward(
     model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    tau: Float[Array, " nv"],
-    f_ext: Float[Array, "n 6"] | None = None,
-    base: BaseMotion | None = None,
+    q: Nq,
+    qd: Nv,
+    tau: Nv,
+    f_ext: FExt = None,
+    base: Base = None,
     chunk: int = CHUNK,
     refine: int = 0,
-) -> tuple[Float[Array, " nv"], SegmentFactor]:
+) -> tuple[Nv, SegmentFactor]:
     r"""The joint accelerations under the joint forces `tau`, and a factor of M.
 
     [Ghosal] names parallel methods of O(log n) for very large systems; [Featherstone]

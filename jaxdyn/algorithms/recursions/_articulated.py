@@ -1,6 +1,6 @@
 """Forward dynamics by articulated bodies."""
 
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
 from jaxdyn.algorithms.recursions._factor import (
     Eliminated,
@@ -9,7 +9,7 @@ from jaxdyn.algorithms.recursions._factor import (
     pivot_terms,
 )
 from jaxdyn.algorithms.steps import (
-    BaseMotion,
+    Base,
     MovingFrame,
     PlacedStep,
     StepTerms,
@@ -21,7 +21,7 @@ from jaxdyn.algorithms.steps import (
     rates,
     step_terms,
 )
-from jaxdyn.model import Model
+from jaxdyn.model import FExt, Model, Nq, Nv
 from jaxdyn.program import collect, inward, outward, spread
 from jaxdyn.spatial import (
     ArticulatedInertia,
@@ -36,13 +36,8 @@ from jaxdyn.spatial import (
 
 
 def articulated(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    tau: Float[Array, " nv"],
-    f_ext: Float[Array, "n 6"] | None = None,
-    base: BaseMotion | None = None,
-) -> tuple[Float[Array, " nv"], Factor]:
+    model: Model, q: Nq, qd: Nv, tau: Nv, f_ext: FExt = None, base: Base = None
+) -> tuple[Nv, Factor]:
     r"""The joint accelerations under the joint forces `tau`, and the factor of M.
 
     $$u_i = \tau_i - p_i^T P_i, \quad P_{i-1} = \ldots + A^T (P_i + \bar M_i c_i +

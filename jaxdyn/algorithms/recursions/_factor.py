@@ -18,7 +18,7 @@ from jaxdyn.algorithms.steps import (
     rates,
     world_steps,
 )
-from jaxdyn.model import Model, Topology
+from jaxdyn.model import Model, Nq, Nv, Topology
 from jaxdyn.program import Laned, Lanes, collect, compiled, inward, outward, spread
 from jaxdyn.spatial import (
     ArticulatedInertia,
@@ -84,7 +84,7 @@ class Factor(eqx.Module):
         r"""The product $D^{-1/2} U^{-1} b$, whose square is $b^T M^{-1} b$."""
         return self._half(b) if b.ndim == 1 else self._half_columns(b)
 
-    def other_half(self, y: Float[Array, " nv"]) -> Float[Array, " nv"]:
+    def other_half(self, y: Nv) -> Nv:
         r"""The product $U^{-T} D^{-1/2} y$: of y = `half` of b it is M⁻¹ b."""
         lanes = self.topology.lanes
         rows = spread(lanes, rates(self.topology, y))
@@ -92,7 +92,7 @@ class Factor(eqx.Module):
         return self.substitute(tuple(y / jnp.sqrt(x.m_hat) for y, x in pairs))
 
     @compiled()
-    def _solve(self, b: Float[Array, " nv"]) -> Float[Array, " nv"]:
+    def _solve(self, b: Nv) -> Nv:
         r"""First U phi_hat = b and D phi_tilde = phi_hat inward, then Uᵀ x = phi_tilde.
 
         [Shah] eq. 23 and Table 3, [Mohan] section 4, steps A to D.
@@ -100,13 +100,13 @@ class Factor(eqx.Module):
         return self.substitute(self._eliminated(b))
 
     @compiled()
-    def _half(self, b: Float[Array, " nv"]) -> Float[Array, " nv"]:
+    def _half(self, b: Nv) -> Nv:
         t = self.topology
         pairs = zip(self._eliminated(b), self.steps, strict=True)
         rows = tuple(phi_tilde * jnp.sqrt(x.m_hat) for phi_tilde, x in pairs)
         return collect(t.lanes, rows, t.dof_steps)
 
-    def _eliminated(self, b: Float[Array, " nv"]) -> Laned[Array]:
+    def _eliminated(self, b: Nv) -> Laned[Array]:
         """The vector phi_tilde of [Shah] Table 3, step 1, laned."""
         lanes = self.topology.lanes
 
@@ -144,7 +144,7 @@ class Factor(eqx.Module):
         above = self.U - jnp.eye(self.topology.nv, dtype=b.dtype)
         return _removed(above.T, b, reverse=True) / jnp.sqrt(self.D)[:, None]
 
-    def substitute(self, phi_tilde: Laned[Array]) -> Float[Array, " nv"]:
+    def substitute(self, phi_tilde: Laned[Array]) -> Nv:
         r"""The solution x of $U^T x = \tilde\varphi$: [Shah] Table 3, step 2."""
 
         def outwards(mu: Twist, x: tuple[Eliminated, Scalar]):
@@ -167,7 +167,7 @@ class Factor(eqx.Module):
         return above * (1 - one) + one
 
     @property
-    def D(self) -> Float[Array, " nv"]:
+    def D(self) -> Nv:
         """The pivots m_hat; those of a real robot are positive."""
         pivots = tuple(x.m_hat for x in self.steps)
         return collect(self.topology.lanes, pivots, self.topology.dof_steps)
@@ -201,7 +201,7 @@ def _removed(rows: Array, b: Array, reverse: bool = False) -> Array:
     return lax.scan(remove, b, (rows, jnp.arange(len(rows))), reverse=reverse)[0]
 
 
-def denoc_factor(model: Model, q: Float[Array, " nq"]) -> Factor:
+def denoc_factor(model: Model, q: Nq) -> Factor:
     r"""The factor of the inertia matrix, armature included.
 
     $$\hat\psi_i = \hat M_i p_i, \quad \hat m_i = p_i^T \hat\psi_i, \quad
@@ -223,7 +223,7 @@ def denoc_factor(model: Model, q: Float[Array, " nq"]) -> Factor:
     return Factor(kept, model.topology)
 
 
-def pivot_shares(model: Model, q: Float[Array, " nq"]) -> Float[Array, " nv"]:
+def pivot_shares(model: Model, q: Nq) -> Nv:
     r"""How much of the inertia that it moves resists each joint.
 
     $$\hat m_i / (\mathrm{turn}^2\, tr\, \hat D_i + \mathrm{slide}^2\, tr\, \hat A_i
@@ -237,13 +237,13 @@ def pivot_shares(model: Model, q: Float[Array, " nq"]) -> Float[Array, " nv"]:
     return m_hat / own
 
 
-def least_pivot(model: Model, q: Float[Array, " nq"]) -> Float[Array, ""]:
+def least_pivot(model: Model, q: Nq) -> Float[Array, ""]:
     """The least pivot relative to what its rounding is measured by, S."""
     m_hat, _, whole = _pivots(model, q)
     return (m_hat / whole).min(initial=1)
 
 
-def _pivots(model: Model, q: Float[Array, " nq"]) -> tuple[Array, Array, Array]:
+def _pivots(model: Model, q: Nq) -> tuple[Array, Array, Array]:
     """The pivots, and what their rounding is measured by: `pivot_shares`, and S.
 
     S is that of `singular_joints`: the sizes of all that M_hat was formed from.
