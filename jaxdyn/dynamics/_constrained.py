@@ -18,15 +18,10 @@ from jaxdyn.algorithms.loops import (
     sequential_regularization,
     solve_saddle,
 )
-from jaxdyn.algorithms.recursions import (
-    Factor,
-    denoc_factor,
-    joint_torques,
-    newton_euler,
-)
+from jaxdyn.algorithms.recursions import Factor, denoc_factor, newton_euler
 from jaxdyn.algorithms.steps import Base
 from jaxdyn.dynamics._methods import FORWARD, SOLVERS, choose
-from jaxdyn.dynamics._tree import ForwardMethod
+from jaxdyn.dynamics._tree import ForwardMethod, residual
 from jaxdyn.model import CHUNK, FExt, Model, Nq, Nv, arguments
 from jaxdyn.program import compiled
 
@@ -134,8 +129,8 @@ def _equations(unknowns: tuple[Array, Array], *inputs: PyTree) -> tuple[Array, A
     wrenches = row_forces(model, rows, loop_forces)
     if f_ext is not None:
         wrenches = wrenches + f_ext
-    found = joint_torques(newton_euler, model, q, qd, qdd, wrenches, base)
-    return found - tau, -opening
+    missing = residual(newton_euler, qdd, model, q, qd, tau, wrenches, base)
+    return missing, -opening
 
 
 def _solve(

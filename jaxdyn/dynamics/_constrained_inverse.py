@@ -19,16 +19,10 @@ from jaxdyn.algorithms.loops import (
 )
 from jaxdyn.algorithms.steps import Base
 from jaxdyn.dynamics._inverse import inverse_dynamics, joint_reactions
-from jaxdyn.model import (
-    FExt,
-    Model,
-    Nq,
-    Nv,
-    arguments,
-    check_freedoms,
-    chosen_coordinates,
-)
+from jaxdyn.model import FExt, Model, Nq, Nv, arguments, chosen_coordinates
 from jaxdyn.program import compiled
+
+Indices = tuple[int, ...]
 
 
 class LoopTorques(eqx.Module):
@@ -93,24 +87,16 @@ def constrained_inverse_dynamics(
             traced code the latter is known only if no `q` could have enough.
     """
     everything = tuple(range(model.nv)) if actuated is None else actuated
-    chosen = chosen_coordinates(model, "actuated", everything)
-    check_freedoms(model, "actuated", chosen, model.nc)
+    chosen = chosen_coordinates(model, "actuated", everything, model.nc)
     found, rank = _solve(model, q, qd, qdd, f_ext=f_ext, base=base, actuated=chosen)
     if not isinstance(rank, Tracer):
-        check_freedoms(model, "actuated", chosen, int(rank))
+        chosen_coordinates(model, "actuated", chosen, int(rank))
     return found
 
 
 @compiled("actuated")
 def _solve(
-    model: Model,
-    q: Nq,
-    qd: Nv,
-    qdd: Nv,
-    *,
-    f_ext: FExt,
-    base: Base,
-    actuated: tuple[int, ...],
+    model: Model, q: Nq, qd: Nv, qdd: Nv, *, f_ext: FExt, base: Base, actuated: Indices
 ) -> tuple[LoopTorques, Array]:
     """The result, and the number of independent rows."""
     given = dict(q=q, qd=qd, qdd=qdd, f_ext=f_ext, base=base)
@@ -131,7 +117,7 @@ def _solve(
 
 
 def _balance(
-    Psi: Array, t: Array, actuated: tuple[int, ...]
+    Psi: Array, t: Array, actuated: Indices
 ) -> tuple[Array, Array, Array, tuple[Array, Array, Array]]:
     """The forces tau and lambda, what is missing, and how far they are determined."""
     u = np.setdiff1d(np.arange(t.size), actuated)
@@ -167,7 +153,7 @@ def _times(A: Array, x: Array) -> Array:
     return jnp.matmul(A, x, precision="highest")
 
 
-def _split(t: Array, actuated: tuple[int, ...]) -> tuple[Array, Array]:
+def _split(t: Array, actuated: Indices) -> tuple[Array, Array]:
     """Forces at the actuated coordinates, and those at the others."""
     is_actuated = np.isin(np.arange(t.size), actuated)
     return jnp.where(is_actuated, t, 0), jnp.where(is_actuated, 0, t)

@@ -202,8 +202,7 @@ def _closed_slopes(*inputs: PyTree) -> tuple[Array, Array]:
 
 @compiled()
 def _factor(model: Model, q: Nq) -> Factor:
-    model, q = arguments(model, q=q)
-    return denoc_factor(model, q)
+    return denoc_factor(*arguments(model, q=q))
 
 
 @compiled()

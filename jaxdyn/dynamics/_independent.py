@@ -8,7 +8,7 @@ from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.loops import cutoff, loop_jacobian
 from jaxdyn.algorithms.recursions import composite
-from jaxdyn.model import Model, Nq, arguments, check_freedoms, chosen_coordinates
+from jaxdyn.model import Model, Nq, arguments, chosen_coordinates
 from jaxdyn.program import compiled
 
 Coordinates = str | int | Sequence[str | int]
@@ -58,6 +58,4 @@ def _reduced(model: Model, q: Array, independent: tuple[int, ...]) -> Array:
 
 
 def _independent(model: Model, given: Coordinates) -> tuple[int, ...]:
-    chosen = chosen_coordinates(model, "independent", given)
-    check_freedoms(model, "independent", chosen, model.nc)
-    return chosen
+    return chosen_coordinates(model, "independent", given, model.nc)

@@ -93,12 +93,7 @@ def loop_errors(model: Model, q: Nq) -> Float[Array, "loops 2"]:
 
 @alone("held", "limits", "max_steps")
 def _solve(
-    model: Model,
-    q_guess: Any,
-    tolerance: Any,
-    held: tuple[int, ...],
-    limits: bool,
-    max_steps: int,
+    model: Model, q0: Any, tolerance: Any, held: tuple, limits: bool, max_steps: int
 ) -> Assembly:
     t = model.topology
     still_v, still_q = (
@@ -106,12 +101,12 @@ def _solve(
         for start in (t.v_start, t.q_start)
     )
     free = np.flatnonzero(~still_v)
-    fixed = lax.stop_gradient((model, q_guess))
+    fixed = lax.stop_gradient((model, q0))
     if free.size and model.loops:
         d, steps = _step_to(*fixed, free, limits, max_steps)
     else:
-        d, steps = jnp.zeros(model.nv, q_guess.dtype), jnp.asarray(0)
-    q: Any = integrate(model, jnp.where(still_q, q_guess, fixed[1]), d)
+        d, steps = jnp.zeros(model.nv, q0.dtype), jnp.asarray(0)
+    q: Any = integrate(model, jnp.where(still_q, q0, fixed[1]), d)
     if limits:
         q = jnp.where(still_q, q, within(model, q))
     if free.size and model.loops:

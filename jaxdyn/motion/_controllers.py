@@ -16,6 +16,7 @@ from jaxdyn.motion._motion import JointMotion, Time, along, osculating
 from jaxdyn.program import alone
 
 Gains = Float[Array, ""] | Float[Array, " nv"]
+Gain = Gains | float
 Motion = Callable[..., JointMotion]
 
 
@@ -74,12 +75,7 @@ class Feedforward(eqx.Module):
 
 
 def computed_torque(
-    model: Model,
-    motion: Motion,
-    kp: Gains | float,
-    kd: Gains | float,
-    *,
-    saturate: bool = False,
+    model: Model, motion: Motion, kp: Gain, kd: Gain, *, saturate: bool = False
 ) -> ComputedTorque:
     r"""The law that makes the error of each joint a damped oscillation of its own.
 
@@ -104,12 +100,7 @@ def computed_torque(
 
 
 def pd_gravity(
-    model: Model,
-    target: Nq,
-    kp: Gains | float,
-    kd: Gains | float,
-    *,
-    saturate: bool = False,
+    model: Model, target: Nq, kp: Gain, kd: Gain, *, saturate: bool = False
 ) -> PDGravity:
     r"""The law that pulls the joints to a configuration and carries their weight.
 

@@ -69,9 +69,8 @@ def fourier(
     shape = len(sines), model.nv
     given = dict(q0=(q0, (model.nq,)), sines=(sines, shape), cosines=(cosines, shape))
     model, q0, sines, cosines = inputs(model, **given)
-    return Fourier(
-        model, q0, sines, cosines, positive("duration", duration, q0.dtype), rest
-    )
+    T = positive("duration", duration, q0.dtype)
+    return Fourier(model, q0, sines, cosines, T, rest)
 
 
 def _polynomials(u: Any) -> tuple[Any, Any]:

@@ -88,12 +88,9 @@ def inverse_kinematics(
         raise ValueError(
             "position and rotation are None, expected one of them or both."
         )
-    model, q0, position, rotation = inputs(
-        model,
-        q0=(q0, (model.nq,)),
-        position=(position, (*lead, 3)),
-        rotation=(rotation, (*lead, 3, 3)),
-    )
+    given = dict(q0=(q0, (model.nq,)), position=(position, (*lead, 3)))
+    given["rotation"] = (rotation, (*lead, 3, 3))
+    model, q0, position, rotation = inputs(model, **given)
     if rotation is not None:
         check_rotation("rotation", rotation)
     bound = search_bounds(tolerance, max_steps, q0.dtype)

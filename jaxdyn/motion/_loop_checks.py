@@ -30,7 +30,8 @@ def check_loops(model: Model, q: Nq, *, tolerance: float | None = None) -> None:
         tolerance = 1e-6 if q.dtype == np.float64 else 1e-4
     names = row_names(model)
     residual = np.asarray(loop_residual(model, q)) if model.loops else np.zeros(0)
-    for loop, (distance, angle) in zip(model.loops, _errors(model, q), strict=True):
+    errors = np.asarray(jax.jit(loop_errors)(model, q))
+    for loop, (distance, angle) in zip(model.loops, errors, strict=True):
         if distance <= tolerance and angle <= tolerance:
             continue
         rows = ", ".join(
@@ -135,10 +136,6 @@ def _independent(model: Model, q: Array) -> np.ndarray:
         if is_new[-1]:
             basis = np.concatenate([basis, row[None] / length])
     return np.array(is_new)
-
-
-def _errors(model: Model, q: Array) -> np.ndarray:
-    return np.asarray(jax.jit(loop_errors)(model, q))
 
 
 def _concrete(what: str, model: Model, q: Array) -> tuple[Model, Array]:

@@ -6,14 +6,7 @@ from jaxtyping import Array, Float
 from jaxdyn.algorithms.kinematics import difference, integrate
 from jaxdyn.model import Model, Nq, Nv
 from jaxdyn.motion._inputs import inputs, positive
-from jaxdyn.motion._motion import (
-    JointMotion,
-    PathMotion,
-    Time,
-    polynomial_value,
-    quintic,
-)
-from jaxdyn.program import alone
+from jaxdyn.motion._motion import JointMotion, PathMotion, Time, horner, quintic
 
 
 class Cycloidal(PathMotion):
@@ -39,7 +32,7 @@ class Polynomial(PathMotion):
 
     def path(self, t: Float[Array, ""]) -> Nq:
         """The configuration at a time from 0 to duration."""
-        step = polynomial_value(self.coefficients, t / self.duration)
+        step = horner(self.coefficients, t / self.duration)
         return integrate(self.model, self.q0, step)
 
 
@@ -83,12 +76,9 @@ def polynomial(
     zero = jnp.zeros(nv, q0.dtype)
     v0, v1, a0, a1 = (zero if rate is None else rate for rate in rates)
     ends = JointMotion(q0, v0, a0), JointMotion(q1, v1, a1)
-    return Polynomial(model, q0, _quintic(model, *ends, T), T)
+    return Polynomial(model, q0, quintic(model, *ends, T), T)
 
 
 def cycloid(u: Float[Array, ""]) -> Float[Array, ""]:
     """The way from 0 to 1 as u goes from 0 to 1, at rest at both ends."""
     return u - jnp.sin(2 * jnp.pi * u) / (2 * jnp.pi)
-
-
-_quintic = alone()(quintic)

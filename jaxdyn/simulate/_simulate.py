@@ -139,11 +139,7 @@ def simulate(
 
 @eqx.filter_jit
 def _solve(
-    equations: Equations,
-    start: State,
-    ts: Float[Array, " times"],
-    dense: bool,
-    options: dict[str, Any],
+    equations: Equations, start: State, ts: Any, dense: bool, options: dict[str, Any]
 ) -> Trajectory:
     # a list, since some adjoints do not take all pytrees
     dynamic, static = eqx.partition(equations, eqx.is_array)
@@ -154,11 +150,8 @@ def _solve(
         return eqx.combine(jax.tree.unflatten(structure, arrays), static)
 
     if equations.is_projected:
-        options = options | dict(
-            solver=Projected(
-                options["solver"], lambda y, arrays: of(arrays).on_constraints(y)
-            )
-        )
+        solver = Projected(options["solver"], lambda y, x: of(x).on_constraints(y))
+        options = options | dict(solver=solver)
     # the state at an event is no row: then, and only then, it is saved apart
     rows = diffrax.SubSaveAt(ts=ts)
     subs = rows if options["event"] is None else [rows, diffrax.SubSaveAt(t1=True)]
@@ -277,9 +270,8 @@ class AdaptiveSteps(diffrax.PIDController):
             t0, t1, *others, **named
         )
         is_number = jnp.isfinite(end)
-        result = diffrax.RESULTS.where(
-            is_number, result, diffrax.RESULTS.dt_min_reached
-        )
+        failure = diffrax.RESULTS.dt_min_reached
+        result = diffrax.RESULTS.where(is_number, result, failure)
         return kept, start, jnp.where(is_number, end, t1), *rest, result
 
 

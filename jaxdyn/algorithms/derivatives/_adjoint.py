@@ -96,13 +96,7 @@ Virtual = tuple[MovingFrame, Twist]  # a moving frame and its (V, W)
 
 
 def inverse_gradient(
-    model: Model,
-    adjoint: Nv,
-    q: Nq,
-    qd: Nv,
-    qdd: Nv,
-    f_ext: FExt = None,
-    base: Base = None,
+    model: Model, adjoint: Nv, q: Nq, qd: Nv, qdd: Nv, f_ext: FExt, base: Base
 ) -> tuple[Nq, Nv]:
     r"""The gradient of $\lambda^T \tau(q, \dot q, \ddot q)$ by q and qd; O(n).
 
@@ -189,12 +183,8 @@ def sum_step(
     subtree: PowerGradient, x: StepAdjoint
 ) -> tuple[PowerGradient, StepGradient]:
     """One step inward from the gradients of its subtree: those by its parent."""
-    V_, dv_, dw_, w_ = (
-        subtree.by_twist.f,
-        subtree.by_rate.f,
-        subtree.by_rate.n,
-        subtree.by_w,
-    )
+    V_, w_ = subtree.by_twist.f, subtree.by_w
+    dv_, dw_ = subtree.by_rate.f, subtree.by_rate.n
     e, a, turn, slide = x.step.e, x.step.a, x.step.turn, x.step.slide
     w0, dv0, dw0, V0, W0 = x.w0, x.rate0.v, x.rate0.w, x.virtual0.v, x.virtual0.w
     x_, y = cross(dv_, w0), cross(w0, a) + e * (2 * slide * x.qd)

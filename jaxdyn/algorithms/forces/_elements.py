@@ -7,10 +7,10 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.kinematics import body_motions, configuration_rate
-from jaxdyn.algorithms.steps import at_last_steps, motions, screw
+from jaxdyn.algorithms.steps import WorldStep, at_last_steps, motions, screw
 from jaxdyn.model import AbstractForce, BodyState, Loads, Model, Nq, Nv
 from jaxdyn.program import collect, from_parents, inward, put, spread
-from jaxdyn.spatial import Vec3, cross, dot
+from jaxdyn.spatial import Vec3, Wrench
 
 
 def element_forces(model: Model, q: Nq, qd: Nv) -> Nv:
@@ -74,13 +74,12 @@ def _projected(model: Model, q: Array, qd: Array, wrenches: Array) -> Array:
     a = at.p - from_parents(t.steps.parent, at.p, o)
 
     def transmit(children, x):
-        f, n, e, a, (turn, slide) = x
-        f, n = f + children[0], n + children[1]
-        return (f, n + cross(a, f)), turn * dot(e, n) + slide * dot(e, f)
+        step, wrench = x[0], x[1] + children
+        return step.to_parent(wrench), step.along(wrench)
 
-    f, n = Vec3.of(external[:, :3]), Vec3.of(external[:, 3:])
-    rows = spread(t.lanes, (f, n, at.R.z, a, screw(model)))
-    return collect(t.lanes, inward(t.lanes, transmit, (o, o), rows)[1], t.dof_steps)
+    rows = spread(t.lanes, (WorldStep(at.R.z, *screw(model), a), Wrench.of(external)))
+    _, tau = inward(t.lanes, transmit, Wrench.zero(q.dtype), rows)
+    return collect(t.lanes, tau, t.dof_steps)
 
 
 def _check(

@@ -27,7 +27,7 @@ from jaxdyn.algorithms.log_depth._segments import (
     vector,
     wrench,
 )
-from jaxdyn.algorithms.recursions import eliminate, pivot_terms
+from jaxdyn.algorithms.recursions import eliminate, stays
 from jaxdyn.algorithms.steps import (
     Base,
     MovingFrame,
@@ -128,8 +128,8 @@ def parallel_forward(
     step = WorldStep.of(terms.local, R, a)
     given = spread(x.lanes, (step, R, w0, terms.qd, terms.bias, pi, external))
     others = spread(x.lanes, (*_loans(t, x, R, pi, a), rates(t, tau)))
-    levels = zip(given, others, pivot_terms(model, x.lanes), strict=True)
-    at_rest = [_at_rest(*x, *y, stay) for x, y, stay in levels]
+    levels = zip(given, others, stays(model, x.lanes), strict=True)
+    at_rest = [_at_rest(*level) for level in levels]
     rows, spins = tuple(x[0] for x in at_rest), tuple(x[1] for x in at_rest)
     handed, kept = inward(x.lanes, _gather, _nothing(q.dtype), rows)
     steps = tuple(level[0] for level in kept)
@@ -154,20 +154,9 @@ def parallel_forward(
     return collect(x.lanes, found.qdd, t.dof_steps), factor
 
 
-def _at_rest(
-    step: WorldStep,
-    R: Mat3,
-    w0: Vec3,
-    qd: Scalar,
-    bias: Twist | None,
-    pi: Array,
-    external: Array | None,
-    lent: RigidInertia,
-    is_exit: Scalar,
-    tau: Scalar,
-    stay: Scalar,
-) -> tuple[PieceStep, Spin]:
+def _at_rest(given: tuple, others: tuple, stay: Scalar) -> tuple[PieceStep, Spin]:
     """Each step with the wrench of its body where its parent does not accelerate."""
+    (step, R, w0, qd, bias, pi, external), (lent, is_exit, tau) = given, others
     still = Twist.zero(w0.x.dtype)
     at = accelerated(MovingFrame(R, w0, still), R, step, qd, None, bias)
     inertia = RigidInertia.of(pi).rotate(R)

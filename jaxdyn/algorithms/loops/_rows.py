@@ -81,9 +81,8 @@ def loop_rows(model: Model, poses: Poses) -> LoopRows:
         load_a, load_b = ROWS[row].loads(a, b)
         on_a.append(Wrench(*load_a).shift(a.arm).array())
         on_b.append(Wrench(*load_b).shift(b.arm).array())
-    return LoopRows(
-        _openings(model, a, b), *(_chosen(model, loads) for loads in (on_a, on_b))
-    )
+    wrenches = (_chosen(model, loads) for loads in (on_a, on_b))
+    return LoopRows(_openings(model, a, b), *wrenches)
 
 
 def loop_frames(model: Model, poses: Poses) -> tuple[Side, Side]:

@@ -2,12 +2,7 @@
 
 from jaxtyping import Array
 
-from jaxdyn.algorithms.recursions._factor import (
-    Eliminated,
-    Factor,
-    eliminate,
-    pivot_terms,
-)
+from jaxdyn.algorithms.recursions._factor import Eliminated, Factor, eliminate, stays
 from jaxdyn.algorithms.steps import (
     Base,
     MovingFrame,
@@ -82,7 +77,7 @@ def articulated(
     terms = step_terms(model, q, qd, None), inertias(model), external
     start = root.R, Vec3.zero(q.dtype), root.w
     moved = outward(t.lanes, motion, start, spread(t.lanes, terms))
-    forces = zip(pivot_terms(model), spread(t.lanes, rates(t, tau)), strict=True)
+    forces = zip(stays(model), spread(t.lanes, rates(t, tau)), strict=True)
     rows = tuple((*x, *y) for x, y in zip(moved, forces, strict=True))
     tip = ArticulatedInertia.zero(q.dtype), Wrench.zero(q.dtype)
     _, kept = inward(t.lanes, gather, tip, rows)

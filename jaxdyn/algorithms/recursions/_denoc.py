@@ -4,12 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms.recursions._factor import (
-    Eliminated,
-    Factor,
-    eliminate,
-    pivot_terms,
-)
+from jaxdyn.algorithms.recursions._factor import Eliminated, Factor, eliminate, stays
 from jaxdyn.algorithms.recursions._noc import layout, natural, propagation
 from jaxdyn.algorithms.steps import (
     Base,
@@ -93,7 +88,7 @@ def denoc_forward(
         return handed, (Eliminated(at.step, at.r, psi, m_hat), phi_hat / m_hat)
 
     loads = _forward(model, q, qd, None, f_ext, base)
-    forces = zip(pivot_terms(model), spread(t.lanes, rates(t, tau)), strict=True)
+    forces = zip(stays(model), spread(t.lanes, rates(t, tau)), strict=True)
     rows = tuple((*x, *y) for x, y in zip(loads, forces, strict=True))
     tip = ArticulatedInertia.zero(q.dtype), Wrench.zero(q.dtype)
     _, kept = inward(t.lanes, inwards, tip, rows)
@@ -173,9 +168,7 @@ def _forward(
         if terms.bias is not None:
             dt = dt + terms.bias.rotate(R)
         M = RigidInertia.of(pi).rotate(R)
-        wrench = less_external(
-            M.wrench(w, dt), external
-        )  # w = M dt + Omega M E t - w_E
+        wrench = less_external(M.wrench(w, dt), external)  # M dt + Omega M E t - w_E
         placed = PlacedStep(step, r0 + step.a, M)
         return (MovingFrame(R, w, dt), placed.r), (placed, wrench)
 
