@@ -23,6 +23,7 @@ from benchmarks.robots import make  # noqa: E402
 from jaxdyn.algorithms.derivatives import _implicit  # noqa: E402
 from jaxdyn.algorithms.recursions import _factor  # noqa: E402
 from jaxdyn.program import _cpu, _kernel  # noqa: E402
+from jaxdyn.program import compiled as kernel  # noqa: E402
 from jaxdyn.spatial import cos_sin  # noqa: E402
 
 TURNS = 9
@@ -146,8 +147,8 @@ def parts(arm: jd.Model) -> None:
     q, qd, tau = states(arm, 4096)
     for dtype in (jnp.float64, jnp.float32):
         x = q.astype(dtype)
-        series = jax.vmap(_kernel.kernel(cos_sin))
-        library = jax.vmap(_kernel.kernel(lambda x: (jnp.cos(x), jnp.sin(x))))
+        series = jax.vmap(kernel()(lambda x: cos_sin(x)))
+        library = jax.vmap(kernel()(lambda x: (jnp.cos(x), jnp.sin(x))))
         runs = {"series": compiled(series, x), "C library": compiled(library, x)}
         report(f"cosine and sine, {x.dtype}", runs)
 

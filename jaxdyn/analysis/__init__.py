@@ -3,9 +3,7 @@ installation."""
 
 from jaxdyn.analysis._installation import Installation as Installation
 from jaxdyn.analysis._installation import check_installation as check_installation
-from jaxdyn.analysis._link_forward import (
-    link_forward_dynamics as link_forward_dynamics,
-)
+from jaxdyn.analysis._link_forward import link_forward_dynamics as link_forward_dynamics
 from jaxdyn.analysis._link_forward import link_solve as link_solve
 from jaxdyn.analysis._link_frames import LinkFrames as LinkFrames
 from jaxdyn.analysis._link_frames import link_frames as link_frames

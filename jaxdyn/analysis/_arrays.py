@@ -17,7 +17,7 @@ def _slice(x: np.ndarray, *, start_indices: Any, limit_indices: Any, strides: An
     return x[tuple(map(slice, start_indices, limit_indices, strides))]
 
 
-_IN_NUMPY = {  # faster than a call of JAX, which compiles for every new shape
+_NUMPY = {  # faster than a call of JAX, which compiles for every new shape
     "broadcast_in_dim": _broadcast,
     "concatenate": lambda *xs, dimension: np.concatenate(xs, dimension),
     "reshape": lambda x, *, new_sizes, **_: x.reshape(new_sizes),
@@ -27,11 +27,9 @@ _IN_NUMPY = {  # faster than a call of JAX, which compiles for every new shape
     "stack": lambda *xs, axis: np.stack(xs, axis),
     "transpose": lambda x, *, permutation: np.transpose(x, permutation),
 }
-_IN_JAX = (
-    "copy dynamic_slice dynamic_update_slice gather pad scatter split tile".split()
-)
+_JAX = "copy dynamic_slice dynamic_update_slice gather pad scatter split tile".split()
 INDEXED = "dynamic_slice dynamic_update_slice gather scatter scatter-add".split()
-MOVES = frozenset((*_IN_NUMPY, *_IN_JAX))
+MOVES = frozenset((*_NUMPY, *_JAX))
 
 
 def rounded_sum(a: Any, b: Any) -> Any:
@@ -53,8 +51,8 @@ _ARITHMETIC = {
 def evaluate(eqn: Any, args: list[np.ndarray]) -> list[np.ndarray]:
     """The results of one equation of a program on known arrays."""
     name = eqn.primitive.name
-    if name in _IN_NUMPY:
-        return [np.asarray(_IN_NUMPY[name](*args, **eqn.params))]
+    if name in _NUMPY:
+        return [np.asarray(_NUMPY[name](*args, **eqn.params))]
     if name in _ARITHMETIC:
         return [np.asarray(_ARITHMETIC[name](*args))]
     outs = eqn.primitive.bind(*map(jnp.asarray, args), **eqn.params)

@@ -26,15 +26,9 @@ Value = np.ndarray | Symbols
 _SAME = (  # primitives that change nothing that is counted
     "copy_p stop_gradient optimization_barrier reduce_precision"
 ).split()
-_PROGRAMS = {  # primitives that call a program, and the parameter that holds it
-    "jit": "jaxpr",
-    "pjit": "jaxpr",
-    "closed_call": "call_jaxpr",
-    "core_call": "call_jaxpr",
-    "custom_jvp_call": "call_jaxpr",
-    "custom_vjp_call": "call_jaxpr",
-    "remat2": "jaxpr",
-}
+_CALLS = (  # primitives that call a program
+    "jit pjit remat2 closed_call core_call custom_jvp_call custom_vjp_call"
+).split()
 
 
 def _written_out(eqn: Any) -> ClosedJaxpr:
@@ -89,8 +83,9 @@ class Interpreter:
         if name == "custom_jvp_call" and traced_name(params["call_jaxpr"]) == "cos_sin":
             cos, sin = (partial(self.scalars.function, f) for f in ("cos", "sin"))
             return [self._each(cos, args), self._each(sin, args)]
-        if name in _PROGRAMS:
-            return self.run(params[_PROGRAMS[name]], args)
+        if name in _CALLS:
+            called = "jaxpr" if "jaxpr" in params else "call_jaxpr"
+            return self.run(params[called], args)
         if name in WRITTEN_OUT:
             return self.run(_written_out(eqn), args)
         if name in self._control:
@@ -156,9 +151,8 @@ class Interpreter:
 
     def _select(self, which: Value, *cases: Value) -> Symbols:
         if isinstance(which, Symbols):
-            return self._each(
-                lambda *a: self.scalars.function("select", *a), (which, *cases)
-            )
+            select = partial(self.scalars.function, "select")
+            return self._each(select, (which, *cases))
         chosen = np.choose(which.astype(int), [self.ids(c) for c in cases])
         return Symbols(np.asarray(chosen, np.int64))
 
@@ -171,25 +165,17 @@ class Interpreter:
             )
         return self.run(branches[int(np.clip(index, 0, len(branches) - 1))], operands)
 
-    def _scan(
-        self,
-        args: list[Value],
-        *,
-        jaxpr: Any,
-        length: int,
-        reverse: bool,
-        num_consts: int,
-        num_carry: int,
-        **_,
-    ) -> list[Value]:
-        first = num_consts + num_carry
-        consts, carry, xs = args[:num_consts], args[num_consts:first], args[first:]
-        rows = []
-        for i in reversed(range(length)) if reverse else range(length):
-            results = self.run(jaxpr, [*consts, *carry, *(_row(x, i) for x in xs)])
-            carry = results[:num_carry]
-            rows.append(results[num_carry:])
-        rows = rows[::-1] if reverse else rows
+    def _scan(self, args: list[Value], **params) -> list[Value]:
+        first, count = params["num_consts"], params["num_carry"]
+        last = first + count
+        consts, carry, xs = args[:first], args[first:last], args[last:]
+        order, rows = range(params["length"]), []
+        for i in reversed(order) if params["reverse"] else order:
+            row = [_row(x, i) for x in xs]
+            results = self.run(params["jaxpr"], [*consts, *carry, *row])
+            carry = results[:count]
+            rows.append(results[count:])
+        rows = rows[::-1] if params["reverse"] else rows
         return [*carry, *map(self._stacked, zip(*rows, strict=True))]
 
     def _stacked(self, column: Sequence[Value]) -> Value:

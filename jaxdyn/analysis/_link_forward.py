@@ -5,9 +5,8 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float
 
-from jaxdyn.analysis._link_frames import Link, LinkFrames
+from jaxdyn.analysis._link_frames import Angles, Link, LinkFrames
 from jaxdyn.analysis._link_inverse import link_gibbs_appell
 from jaxdyn.spatial import (
     ArticulatedInertia,
@@ -21,9 +20,7 @@ from jaxdyn.spatial import (
 )
 
 
-def link_solve(
-    links: LinkFrames, q: Float[Array, " n"], phi: Float[Array, " n"]
-) -> Float[Array, " n"]:
+def link_solve(links: LinkFrames, q: Angles, phi: Angles) -> Angles:
     r"""The accelerations that solve M(q) qdd = phi, with M = U D Uᵀ.
 
     [Mohan] section 4.1, steps 5 to 15 (eqs. 30 to 37); [Shah] eqs. 18 to 23 and Table
@@ -59,11 +56,8 @@ def link_solve(
 
 
 def link_forward_dynamics(
-    links: LinkFrames,
-    q: Float[Array, " n"],
-    qd: Float[Array, " n"],
-    tau: Float[Array, " n"],
-) -> Float[Array, " n"]:
+    links: LinkFrames, q: Angles, qd: Angles, tau: Angles
+) -> Angles:
     """The joint accelerations under the joint forces `tau`.
 
     [Mohan] section 4.1 with its step 4: phi = tau less the forces without acceleration.
@@ -97,14 +91,8 @@ def _shift_z(d: Scalar, M: ArticulatedInertia) -> ArticulatedInertia:
     """M_bar shifted along its joint axis: 8 multiplications, 12 additions."""
     A, B, D = M.A.mat(), M.B, M.D
     x, y = B.x - A.y * d, B.y + A.x * d
-    D = Sym3(
-        D.xx - d * (B.x.y + x.y),
-        D.xy + d * (x.x - B.y.y),
-        D.xz,
-        D.yy + d * (B.y.x + y.x),
-        D.yz,
-        D.zz,
-    )
+    xx, yy = D.xx - d * (B.x.y + x.y), D.yy + d * (B.y.x + y.x)
+    D = Sym3(xx, D.xy + d * (x.x - B.y.y), D.xz, yy, D.yz, D.zz)
     return ArticulatedInertia(M.A, Mat3(x, y, B.z), D)
 
 
@@ -112,14 +100,9 @@ def _shift_x(a: Scalar, M: ArticulatedInertia) -> ArticulatedInertia:
     """M shifted along x: 10 multiplications, 14 additions."""
     A, B, D = M.A.mat(), M.B, M.D
     y, z = B.y - A.z * a, B.z + A.y * a
-    D = Sym3(
-        D.xx,
-        D.xy - a * B.x.z,
-        D.xz + a * B.x.y,
-        D.yy - a * (B.y.z + y.z),
-        D.yz + a * (y.y - B.z.z),
-        D.zz + a * (B.z.y + z.y),
-    )
+    yy, zz = D.yy - a * (B.y.z + y.z), D.zz + a * (B.z.y + z.y)
+    xy, xz = D.xy - a * B.x.z, D.xz + a * B.x.y
+    D = Sym3(D.xx, xy, xz, yy, D.yz + a * (y.y - B.z.z), zz)
     return ArticulatedInertia(M.A, Mat3(B.x, y, z), D)
 
 
@@ -136,15 +119,10 @@ def _turn_z(c: Scalar, s: Scalar, B: Mat3) -> Mat3:
 
 
 def _turn_block_x(c: Scalar, s: Scalar, B: Mat3) -> Mat3:
-    """Rx B Rxᵀ: 12 multiplications; the antisymmetric part in the plane stays."""
-    x, y, z = B.x, B.y, B.z
-    t = s * (y.y - z.z) + c * (z.y + y.z)
-    k, u = s * t, c * t
-    return Mat3(
-        Vec3(x.x, c * x.y - s * x.z, s * x.y + c * x.z),
-        Vec3(c * y.x - s * z.x, y.y - k, u - z.y),
-        Vec3(s * y.x + c * z.x, u - y.z, z.z + k),
-    )
+    """Rx B Rxᵀ: `_turn_z` with y, z, x in the place of x, y, z."""
+    x, y, z = (Vec3(v.y, v.z, v.x) for v in (B.x, B.y, B.z))
+    t = _turn_z(c, s, Mat3(y, z, x))
+    return Mat3(*(Vec3(v.z, v.x, v.y) for v in (t.z, t.x, t.y)))
 
 
 def _turn_x(c: Scalar, s: Scalar, m: Sym3) -> Sym3:

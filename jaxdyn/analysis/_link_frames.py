@@ -16,6 +16,7 @@ from jaxtyping import Array, Float
 from jaxdyn.model import Model, inertial_parameters, pseudo_inertia
 from jaxdyn.spatial import Scalar, Sym3, Vec3, pytree
 
+Angles = Float[Array, " n"]  # or their rates, or moments about the joints
 _ROUNDING = 1e-9
 
 
@@ -38,7 +39,7 @@ class LinkFrames(eqx.Module):
     P: Float[Array, "n 4 4"]
     up: Float[Array, "3"]
 
-    def at(self, q: Float[Array, " n"]) -> "Link":
+    def at(self, q: Angles) -> "Link":
         """All links at the angles `q`, their data stacked along the first axis."""
         J, h, m = self.P[:, :3, :3], self.P[:, :3, 3], self.P[:, 3, 3]
         turned = jnp.cos(q), jnp.sin(q), self.c_alpha, self.s_alpha, self.a, self.d

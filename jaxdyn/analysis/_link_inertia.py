@@ -7,20 +7,11 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-from jaxdyn.analysis._link_frames import Link, LinkFrames
-from jaxdyn.spatial import (
-    Sym3,
-    Vec3,
-    dot,
-    similarity_x,
-    similarity_z,
-    skew_square,
-)
+from jaxdyn.analysis._link_frames import Angles, Link, LinkFrames
+from jaxdyn.spatial import Sym3, Vec3, dot, similarity_x, similarity_z, skew_square
 
 
-def link_inertia_composite(
-    links: LinkFrames, q: Float[Array, " n"]
-) -> Float[Array, "n n"]:
+def link_inertia_composite(links: LinkFrames, q: Angles) -> Float[Array, "n n"]:
     r"""The inertia matrix, by composite links.
 
     The wrench that turns all links beyond joint j about it, carried inward: its moment
@@ -58,9 +49,7 @@ def _handed(link: Link, m: Any, h: Vec3, I: Sym3) -> tuple[Any, Vec3, Sym3]:
     return m, Vec3(h.x + m * a, h.y, h.z), I
 
 
-def link_inertia_gibbs_appell(
-    links: LinkFrames, q: Float[Array, " n"]
-) -> Float[Array, "n n"]:
+def link_inertia_gibbs_appell(links: LinkFrames, q: Angles) -> Float[Array, "n n"]:
     r"""The inertia matrix, by the second derivatives of the Gibbs function.
 
     $$D_{jk} = z_k^T [\Psi_j - \tilde s_{kj} \tilde\phi_j] z_j$$

@@ -4,17 +4,14 @@ from typing import Any
 
 import jax.numpy as jnp
 from jax import lax
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
-from jaxdyn.analysis._link_frames import LinkFrames
+from jaxdyn.analysis._link_frames import Angles, LinkFrames
 from jaxdyn.spatial import Mat3, Scalar, Sym3, Vec3, cross, skew_square
 
 
 def link_kinematics(
-    links: LinkFrames,
-    q: Float[Array, " n"],
-    qd: Float[Array, " n"],
-    qdd: Float[Array, " n"],
+    links: LinkFrames, q: Angles, qd: Angles, qdd: Angles
 ) -> tuple[Vec3, Vec3, Vec3, Vec3, Vec3]:
     r"""c, w, dc, dw, ddc of every link: its centre of mass and its motion.
 
@@ -42,12 +39,7 @@ def link_kinematics(
     return lax.scan(motion, base, (links.at(q), rho, delta, qd, qdd))[1]
 
 
-def link_newton_euler(
-    links: LinkFrames,
-    q: Float[Array, " n"],
-    qd: Float[Array, " n"],
-    qdd: Float[Array, " n"],
-) -> Float[Array, " n"]:
+def link_newton_euler(links: LinkFrames, q: Angles, qd: Angles, qdd: Angles) -> Angles:
     r"""The joint forces, by the equations of Newton and Euler for each link.
 
     [Angeles] Algorithms 7.4.1 and 7.4.2, eqs. 7.38 and 7.39, with phi and n of the next
@@ -68,12 +60,7 @@ def link_newton_euler(
     return lax.scan(transmit, (o, o), rows, reverse=True)[1]
 
 
-def link_gibbs_appell(
-    links: LinkFrames,
-    q: Float[Array, " n"],
-    qd: Float[Array, " n"],
-    qdd: Float[Array, " n"],
-) -> Float[Array, " n"]:
+def link_gibbs_appell(links: LinkFrames, q: Angles, qd: Angles, qdd: Angles) -> Angles:
     r"""The joint forces, by the Gibbs function and tensors.
 
     $$\Omega = \tilde{\dot\omega} + \tilde\omega \tilde\omega, \qquad

@@ -1,5 +1,6 @@
 """Operations that a function needs, counted on its traced program."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -87,8 +88,7 @@ def _unknowns(interpreter: Interpreter, array: Any) -> Symbols:
 def _summed(tally: Any) -> OperationCount:
     kinds = {"mul": "multiplications", "div": "divisions", "add": "additions"}
     kinds |= FUNCTIONS
-    totals: dict[str, int] = {}
-    for name, number in tally.items():
-        if name in kinds:
-            totals[kinds[name]] = totals.get(kinds[name], 0) + number
+    totals = Counter()
+    for name in tally.keys() & kinds.keys():
+        totals[kinds[name]] += tally[name]
     return OperationCount(**totals)

@@ -18,17 +18,12 @@ from jaxdyn.algorithms.loops import (
     sequential_regularization,
     solve_saddle,
 )
-from jaxdyn.algorithms.recursions import (
-    Factor,
-    denoc_factor,
-    joint_torques,
-    newton_euler,
-)
-from jaxdyn.algorithms.steps import BaseMotion
+from jaxdyn.algorithms.recursions import Factor, denoc_factor, newton_euler
+from jaxdyn.algorithms.steps import Base
 from jaxdyn.dynamics._methods import FORWARD, SOLVERS, choose
 from jaxdyn.dynamics._resistance import settled_resistance
-from jaxdyn.dynamics._tree import ForwardMethod
-from jaxdyn.model import CHUNK, Model, arguments
+from jaxdyn.dynamics._tree import ForwardMethod, residual
+from jaxdyn.model import CHUNK, FExt, Model, Nq, Nv, arguments
 from jaxdyn.program import compiled
 
 
@@ -51,16 +46,16 @@ class Baumgarte(eqx.Module):
 @compiled("method", "tolerance", flat=False, settle=settled_resistance)
 def constrained_dynamics(
     model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    tau: Float[Array, " nv"],
+    q: Nq,
+    qd: Nv,
+    tau: Nv,
     *,
-    f_ext: Float[Array, "n 6"] | None = None,
-    base: BaseMotion | None = None,
+    f_ext: FExt = None,
+    base: Base = None,
     baumgarte: Baumgarte | None = None,
     method: str = "range_space",
     tolerance: float | None = None,
-) -> tuple[Float[Array, " nv"], Float[Array, " nc"]]:
+) -> tuple[Nv, Float[Array, " nc"]]:
     r"""Accelerations, and the forces in the cut joints that keep the loops closed.
 
     $$M \ddot q + h = \tau + \Psi^T \lambda, \qquad \Psi \ddot q = -\dot\Psi \dot q$$
@@ -136,8 +131,8 @@ def _equations(unknowns: tuple[Array, Array], *inputs: PyTree) -> tuple[Array, A
     wrenches = row_forces(model, rows, loop_forces)
     if f_ext is not None:
         wrenches = wrenches + f_ext
-    found = joint_torques(newton_euler, model, q, qd, qdd, wrenches, base)
-    return found - tau, -opening
+    missing = residual(newton_euler, qdd, model, q, qd, tau, wrenches, base)
+    return missing, -opening
 
 
 def _solve(
@@ -163,12 +158,7 @@ def _opening(
 
 @compiled("tolerance")
 def loop_iterations(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    tau: Float[Array, " nv"],
-    *,
-    tolerance: float | None = None,
+    model: Model, q: Nq, qd: Nv, tau: Nv, *, tolerance: float | None = None
 ) -> Int[Array, ""]:
     """How many O(n) iterations "sequential_regularization" takes."""
     inputs = arguments(model, q=q, qd=qd, tau=tau)

@@ -17,10 +17,12 @@ from jaxdyn.algorithms.loops import (
     loop_wrenches,
     row_forces,
 )
-from jaxdyn.algorithms.steps import BaseMotion
+from jaxdyn.algorithms.steps import Base
 from jaxdyn.dynamics._inverse import inverse_dynamics, joint_reactions
-from jaxdyn.model import Model, arguments, check_freedoms, chosen_coordinates
+from jaxdyn.model import FExt, Model, Nq, Nv, arguments, chosen_coordinates
 from jaxdyn.program import compiled
+
+Indices = tuple[int, ...]
 
 
 class LoopTorques(eqx.Module):
@@ -50,13 +52,13 @@ class LoopTorques(eqx.Module):
 
 def constrained_inverse_dynamics(
     model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    qdd: Float[Array, " nv"],
+    q: Nq,
+    qd: Nv,
+    qdd: Nv,
     *,
     actuated: str | int | Sequence[str | int] | None = None,
-    f_ext: Float[Array, "n 6"] | None = None,
-    base: BaseMotion | None = None,
+    f_ext: FExt = None,
+    base: Base = None,
 ) -> LoopTorques:
     r"""Forces of the actuated joints and of the cut joints for a consistent motion.
 
@@ -85,24 +87,16 @@ def constrained_inverse_dynamics(
             traced code the latter is known only if no `q` could have enough.
     """
     everything = tuple(range(model.nv)) if actuated is None else actuated
-    chosen = chosen_coordinates(model, "actuated", everything)
-    check_freedoms(model, "actuated", chosen, model.nc)
+    chosen = chosen_coordinates(model, "actuated", everything, model.nc)
     found, rank = _solve(model, q, qd, qdd, f_ext=f_ext, base=base, actuated=chosen)
     if not isinstance(rank, Tracer):
-        check_freedoms(model, "actuated", chosen, int(rank))
+        chosen_coordinates(model, "actuated", chosen, int(rank))
     return found
 
 
 @compiled("actuated")
 def _solve(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    qdd: Float[Array, " nv"],
-    *,
-    f_ext: Float[Array, "n 6"] | None,
-    base: BaseMotion | None,
-    actuated: tuple[int, ...],
+    model: Model, q: Nq, qd: Nv, qdd: Nv, *, f_ext: FExt, base: Base, actuated: Indices
 ) -> tuple[LoopTorques, Array]:
     """The result, and the number of independent rows."""
     given = dict(q=q, qd=qd, qdd=qdd, f_ext=f_ext, base=base)
@@ -123,7 +117,7 @@ def _solve(
 
 
 def _balance(
-    Psi: Array, t: Array, actuated: tuple[int, ...]
+    Psi: Array, t: Array, actuated: Indices
 ) -> tuple[Array, Array, Array, tuple[Array, Array, Array]]:
     """The forces tau and lambda, what is missing, and how far they are determined."""
     u = np.setdiff1d(np.arange(t.size), actuated)
@@ -159,7 +153,7 @@ def _times(A: Array, x: Array) -> Array:
     return jnp.matmul(A, x, precision="highest")
 
 
-def _split(t: Array, actuated: tuple[int, ...]) -> tuple[Array, Array]:
+def _split(t: Array, actuated: Indices) -> tuple[Array, Array]:
     """Forces at the actuated coordinates, and those at the others."""
     is_actuated = np.isin(np.arange(t.size), actuated)
     return jnp.where(is_actuated, t, 0), jnp.where(is_actuated, 0, t)

@@ -18,15 +18,15 @@ from jaxdyn.algorithms.recursions import (
     newton_euler,
     pivot_shares,
 )
-from jaxdyn.algorithms.steps import BaseMotion
+from jaxdyn.algorithms.steps import Base
 from jaxdyn.dynamics._constrained import constrained
 from jaxdyn.dynamics._methods import FORWARD, automatic, choose
 from jaxdyn.dynamics._resistance import check_resistance, settled_resistance
-from jaxdyn.model import CHUNK, Model, arguments, singular_joints
+from jaxdyn.model import CHUNK, FExt, Model, Nq, Nv, arguments, singular_joints
 from jaxdyn.program import compiled
 
 
-def factor(model: Model, q: Float[Array, " nq"]) -> Factor:
+def factor(model: Model, q: Nq) -> Factor:
     """The factor U D Uᵀ of the inertia matrix, for many right-hand sides; O(n).
 
     The loops of the model are cut.
@@ -92,16 +92,16 @@ def _settled(model: Model, *values: PyTree) -> dict[str, str | int]:
 @compiled("method", "refine", "chunk", settle=_settled)
 def forward_dynamics(
     model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    tau: Float[Array, " nv"],
+    q: Nq,
+    qd: Nv,
+    tau: Nv,
     *,
-    f_ext: Float[Array, "n 6"] | None = None,
-    base: BaseMotion | None = None,
+    f_ext: FExt = None,
+    base: Base = None,
     method: str = "denoc",
     refine: int = 0,
     chunk: int | None = None,
-) -> Float[Array, " nv"]:
+) -> Nv:
     r"""The joint accelerations under the joint forces `tau`.
 
     $$\ddot q = M^{-1} (\tau - h + \sum_i J_i^T f_i)$$
@@ -135,12 +135,12 @@ def forward_dynamics(
 @compiled("method", "refine", "chunk", settle=_settled)
 def checked_dynamics(
     model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    tau: Float[Array, " nv"],
+    q: Nq,
+    qd: Nv,
+    tau: Nv,
     *,
-    f_ext: Float[Array, "n 6"] | None = None,
-    base: BaseMotion | None = None,
+    f_ext: FExt = None,
+    base: Base = None,
     method: str = "denoc",
     refine: int = 0,
     chunk: int | None = None,
@@ -163,13 +163,7 @@ def checked_dynamics(
 
 @compiled(settle=settled_resistance)
 def linearize(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    tau: Float[Array, " nv"],
-    *,
-    f_ext: Float[Array, "n 6"] | None = None,
-    base: BaseMotion | None = None,
+    model: Model, q: Nq, qd: Nv, tau: Nv, *, f_ext: FExt = None, base: Base = None
 ) -> tuple[Float[Array, "states states"], Float[Array, "states nv"]]:
     r"""The matrices A and B of the tangent dynamics $\dot x = A x + B\, \delta\tau$.
 
@@ -210,20 +204,19 @@ def _closed_slopes(*inputs: PyTree) -> tuple[Array, Array]:
 
 
 @compiled()
-def _factor(model: Model, q: Float[Array, " nq"]) -> Factor:
-    model, q = arguments(model, q=q)
-    return denoc_factor(model, q)
+def _factor(model: Model, q: Nq) -> Factor:
+    return denoc_factor(*arguments(model, q=q))
 
 
 @compiled()
-def _least_pivot(model: Model, q: Float[Array, " nq"]) -> Float[Array, ""]:
+def _least_pivot(model: Model, q: Nq) -> Float[Array, ""]:
     return least_pivot(*arguments(model, q=q))
 
 
 SURE = 1000  # roundings, ten times those of `singular_joints`: the walk rounds too
 
 
-def _check_pivots(model: Model, q: Float[Array, " nq"]) -> None:
+def _check_pivots(model: Model, q: Nq) -> None:
     singular = singular_joints(model, q)
     if singular:
         names = ", ".join(map(repr, singular))

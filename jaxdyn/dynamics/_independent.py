@@ -8,14 +8,14 @@ from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.loops import cutoff, loop_jacobian
 from jaxdyn.algorithms.recursions import composite
-from jaxdyn.model import Model, arguments, check_freedoms, chosen_coordinates
+from jaxdyn.model import Model, Nq, arguments, chosen_coordinates
 from jaxdyn.program import compiled
 
 Coordinates = str | int | Sequence[str | int]
 
 
 def loop_complement(
-    model: Model, q: Float[Array, " nq"], independent: Coordinates
+    model: Model, q: Nq, independent: Coordinates
 ) -> Float[Array, "nv k"]:
     r"""The matrix G with $\dot q = G\, \dot q_i$: an orthogonal complement, Psi G = 0.
 
@@ -32,7 +32,7 @@ def loop_complement(
 
 
 def reduced_mass_matrix(
-    model: Model, q: Float[Array, " nq"], independent: Coordinates
+    model: Model, q: Nq, independent: Coordinates
 ) -> Float[Array, "k k"]:
     r"""The inertia matrix $G^T M G$ of independent coordinates, `loop_complement`."""
     return _reduced(model, q, _independent(model, independent))
@@ -58,6 +58,4 @@ def _reduced(model: Model, q: Array, independent: tuple[int, ...]) -> Array:
 
 
 def _independent(model: Model, given: Coordinates) -> tuple[int, ...]:
-    chosen = chosen_coordinates(model, "independent", given)
-    check_freedoms(model, "independent", chosen, model.nc)
-    return chosen
+    return chosen_coordinates(model, "independent", given, model.nc)

@@ -12,23 +12,23 @@ from jaxdyn.algorithms.recursions import (
     passive_forces,
     transmitted_wrenches,
 )
-from jaxdyn.algorithms.steps import BaseMotion
+from jaxdyn.algorithms.steps import Base
 from jaxdyn.dynamics._methods import INERTIA, INVERSE, choose
-from jaxdyn.model import Model, arguments
+from jaxdyn.model import FExt, Model, Nq, Nv, arguments
 from jaxdyn.program import compiled
 
 
 @compiled("method")
 def inverse_dynamics(
     model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    qdd: Float[Array, " nv"],
+    q: Nq,
+    qd: Nv,
+    qdd: Nv,
     *,
-    f_ext: Float[Array, "n 6"] | None = None,
-    base: BaseMotion | None = None,
+    f_ext: FExt = None,
+    base: Base = None,
     method: str = "newton_euler",
-) -> Float[Array, " nv"]:
+) -> Nv:
     r"""Joint forces that produce the accelerations `qdd`.
 
     $$\tau = M(q)\,\ddot q + h(q, \dot q) - \sum_i J_i^T f_i$$
@@ -51,13 +51,13 @@ def inverse_dynamics(
 @compiled("method")
 def bias_forces(
     model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
+    q: Nq,
+    qd: Nv,
     *,
-    f_ext: Float[Array, "n 6"] | None = None,
-    base: BaseMotion | None = None,
+    f_ext: FExt = None,
+    base: Base = None,
     method: str = "newton_euler",
-) -> Float[Array, " nv"]:
+) -> Nv:
     """Joint forces at which the accelerations are zero: inverse dynamics at qdd = 0."""
     given = dict(q=q, qd=qd, f_ext=f_ext, base=base)
     model, q, qd, f_ext, base = arguments(model, **given)
@@ -66,16 +66,14 @@ def bias_forces(
 
 
 @compiled()
-def gravity_forces(model: Model, q: Float[Array, " nq"]) -> Float[Array, " nv"]:
+def gravity_forces(model: Model, q: Nq) -> Nv:
     """Joint forces that hold the bodies against gravity, springs not included."""
     model, q = arguments(model, q=q)
     return newton_euler(model, q, jnp.zeros(model.nv, q.dtype), None)
 
 
 @compiled()
-def coriolis_matrix(
-    model: Model, q: Float[Array, " nq"], qd: Float[Array, " nv"]
-) -> Float[Array, "nv nv"]:
+def coriolis_matrix(model: Model, q: Nq, qd: Nv) -> Float[Array, "nv nv"]:
     """The matrix C(q, qd) of Coriolis and centrifugal forces C qd; O(n²).
 
     Of the many such matrices one for which Mdot - 2 C is skew; where q are coordinates,
@@ -87,13 +85,7 @@ def coriolis_matrix(
 
 @compiled()
 def joint_reactions(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    qdd: Float[Array, " nv"],
-    *,
-    f_ext: Float[Array, "n 6"] | None = None,
-    base: BaseMotion | None = None,
+    model: Model, q: Nq, qd: Nv, qdd: Nv, *, f_ext: FExt = None, base: Base = None
 ) -> Float[Array, "n 6"]:
     """All six components of the wrench that each body receives through its joint.
 
@@ -111,7 +103,7 @@ def joint_reactions(
 
 @compiled("method")
 def mass_matrix(
-    model: Model, q: Float[Array, " nq"], *, method: str = "composite"
+    model: Model, q: Nq, *, method: str = "composite"
 ) -> Float[Array, "nv nv"]:
     r"""The inertia matrix M(q), armature included. The loops of the model are cut.
 
@@ -127,13 +119,7 @@ def mass_matrix(
 
 @compiled()
 def inverse_dynamics_derivatives(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    qdd: Float[Array, " nv"],
-    *,
-    f_ext: Float[Array, "n 6"] | None = None,
-    base: BaseMotion | None = None,
+    model: Model, q: Nq, qd: Nv, qdd: Nv, *, f_ext: FExt = None, base: Base = None
 ) -> tuple[Float[Array, "nv nv"], Float[Array, "nv nv"], Float[Array, "nv nv"]]:
     """The derivatives of `inverse_dynamics` by q, qd and qdd; the last is M(q).
 

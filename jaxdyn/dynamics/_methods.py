@@ -5,54 +5,37 @@ from typing import TypeVar
 import jax
 from jaxtyping import PyTree
 
-from jaxdyn.algorithms.log_depth import parallel_composite, parallel_newton_euler
-from jaxdyn.algorithms.loops import (
-    kkt,
-    range_space,
-    recursive,
-    sequential_regularization,
-)
-from jaxdyn.algorithms.recursions import (
-    articulated,
-    composite,
-    denoc,
-    denoc_forward,
-    denoc_inertia,
-    gibbs_appell,
-    gibbs_appell_inertia,
-    newton_euler,
-    noc,
-)
+from jaxdyn.algorithms import log_depth, loops, recursions
 from jaxdyn.dynamics._tree import BY_PIECES, by_matrix, by_recursion
 from jaxdyn.model import Model
 from jaxdyn.program import batch_size
 
 INVERSE = {
-    "newton_euler": newton_euler,
-    "gibbs_appell": gibbs_appell,
-    "denoc": denoc,
-    "parallel": parallel_newton_euler,
+    "newton_euler": recursions.newton_euler,
+    "gibbs_appell": recursions.gibbs_appell,
+    "denoc": recursions.denoc,
+    "parallel": log_depth.parallel_newton_euler,
 }
 INERTIA = {
-    "composite": composite,
-    "gibbs_appell": gibbs_appell_inertia,
-    "noc": noc,
-    "denoc": denoc_inertia,
-    "parallel": parallel_composite,
+    "composite": recursions.composite,
+    "gibbs_appell": recursions.gibbs_appell_inertia,
+    "noc": recursions.noc,
+    "denoc": recursions.denoc_inertia,
+    "parallel": log_depth.parallel_composite,
 }
 FORWARD = {
-    "denoc": by_recursion(denoc_forward),
-    "articulated": by_recursion(articulated),
-    "composite": by_matrix(composite, newton_euler),
-    "gibbs_appell": by_matrix(gibbs_appell_inertia, gibbs_appell),
-    "noc": by_matrix(noc, newton_euler),
+    "denoc": by_recursion(recursions.denoc_forward),
+    "articulated": by_recursion(recursions.articulated),
+    "composite": by_matrix(recursions.composite, recursions.newton_euler),
+    "gibbs_appell": by_matrix(recursions.gibbs_appell_inertia, recursions.gibbs_appell),
+    "noc": by_matrix(recursions.noc, recursions.newton_euler),
     "parallel": BY_PIECES,
 }
 SOLVERS = {
-    "kkt": kkt,
-    "range_space": range_space,
-    "recursive": recursive,
-    "sequential_regularization": sequential_regularization,
+    "kkt": loops.kkt,
+    "range_space": loops.range_space,
+    "recursive": loops.recursive,
+    "sequential_regularization": loops.sequential_regularization,
 }
 
 # Estimates: no GPU was at hand. On a CPU see docs/parallel.md and benchmarks/depth.py.

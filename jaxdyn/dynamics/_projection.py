@@ -16,7 +16,7 @@ from jaxdyn.algorithms.loops import (
     solve_saddle,
 )
 from jaxdyn.algorithms.recursions import denoc_factor
-from jaxdyn.model import Model, arguments
+from jaxdyn.model import Model, Nq, Nv, arguments
 from jaxdyn.program import compiled
 
 NEWTON_STEPS = 3  # from an opening e they leave e², e⁴, e⁸
@@ -40,7 +40,7 @@ class LoopCondition(eqx.Module):
 
 
 @compiled()
-def loop_condition(model: Model, q: Float[Array, " nq"]) -> LoopCondition:
+def loop_condition(model: Model, q: Nq) -> LoopCondition:
     """Rank, mobility and condition number of the loops at `q`."""
     model, q = arguments(model, q=q)
     rows = loop_rows(model, forward_kinematics(model, q))
@@ -54,9 +54,7 @@ def loop_condition(model: Model, q: Float[Array, " nq"]) -> LoopCondition:
 
 
 @compiled()
-def project_velocity(
-    model: Model, q: Float[Array, " nq"], qd: Float[Array, " nv"]
-) -> Float[Array, " nv"]:
+def project_velocity(model: Model, q: Nq, qd: Nv) -> Nv:
     r"""The nearest rates that keep the loops closed, $\Psi \dot q = 0$.
 
     Nearest in kinetic energy: what an impulse in the cut joints brings about.
@@ -70,7 +68,7 @@ def project_velocity(
 
 
 @compiled()
-def project_configuration(model: Model, q: Float[Array, " nq"]) -> Float[Array, " nq"]:
+def project_configuration(model: Model, q: Nq) -> Nq:
     """A configuration near `q` that closes loops which are slightly open.
 
     Newton's method with steps that are shortest in the metric of the inertia matrix;

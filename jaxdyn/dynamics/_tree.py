@@ -64,8 +64,8 @@ class ForwardMethod:
             chunk: of "parallel".
         """
         forward = self.forward(refine, chunk)
-        residual = partial(_residual, self.inverse)
-        return implicit(forward, residual, _solve, self.adjoint, *inputs)
+        equations = partial(residual, self.inverse)
+        return implicit(forward, equations, _solve, self.adjoint, *inputs)
 
 
 def by_recursion(recursion: Callable) -> ForwardMethod:
@@ -92,12 +92,13 @@ def by_matrix(inertia: Callable, recursion: Callable) -> ForwardMethod:
 
 def _sequential(once: Callable) -> ForwardMethod:
     def forward(refine: int, chunk: int) -> Callable:
-        return refined(once, partial(_residual, newton_euler), _solve, refine)
+        return refined(once, partial(residual, newton_euler), _solve, refine)
 
     return ForwardMethod(forward, newton_euler, _adjoint)
 
 
-def _residual(inverse: Callable, qdd: Array, *inputs: PyTree) -> Array:
+def residual(inverse: Callable, qdd: Array, *inputs: PyTree) -> Array:
+    """The joint forces that accelerations need beyond those that there are."""
     model, q, qd, tau, f_ext, base = inputs
     return joint_torques(inverse, model, q, qd, qdd, f_ext, base) - tau
 
@@ -149,7 +150,7 @@ def _adjoint_of_pieces(
         rate = _solve(factor, -weights, model, q)
 
         def forces(q, qd, tau):
-            return _residual(parallel_newton_euler, qdd, model, q, qd, tau, *others)
+            return residual(parallel_newton_euler, qdd, model, q, qd, tau, *others)
 
         return jax.vjp(forces, q, qd, tau)[1](rate)
 

@@ -1,11 +1,13 @@
 """The robot as data: topology, joints, inertial parameters, and how to build it."""
 
+from jaxdyn.model._arguments import FExt as FExt
+from jaxdyn.model._arguments import Nq as Nq
+from jaxdyn.model._arguments import Nv as Nv
 from jaxdyn.model._arguments import arguments as arguments
 from jaxdyn.model._build import ModelBuilder as ModelBuilder
 from jaxdyn.model._check import check_finite as check_finite
 from jaxdyn.model._check import is_index as is_index
 from jaxdyn.model._check import unit_vectors as unit_vectors
-from jaxdyn.model._choice import check_freedoms as check_freedoms
 from jaxdyn.model._choice import chosen_coordinates as chosen_coordinates
 from jaxdyn.model._choice import chosen_joint as chosen_joint
 from jaxdyn.model._choice import chosen_joints as chosen_joints

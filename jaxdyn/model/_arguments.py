@@ -1,11 +1,17 @@
 """The border of the traced code: shapes are checked, types made equal."""
 
+from typing import TypeAlias
+
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, PyTree
+from jaxtyping import Array, Float, PyTree
 
 from jaxdyn.model._model import Model
+
+Nq: TypeAlias = Float[Array, " nq"]  # positions
+Nv: TypeAlias = Float[Array, " nv"]  # velocities, accelerations or forces of joints
+FExt: TypeAlias = Float[Array, "n 6"] | None  # external wrenches on all bodies
 
 _POSITIONS = ("q", "q0", "q1", "qpos")
 _RATES = ("qd", "qd0", "qdd", "d", "qvel", "tau")
@@ -64,15 +70,12 @@ def check_leaves(model: Model) -> None:
         **dict.fromkeys(("rest", "lower", "upper"), (nq,)),
         **{"gravity": (3,), "frame_R": (frames, 3, 3), "frame_p": (frames, 3)},
     }
-    found_shapes = {name: jnp.shape(getattr(model, name)) for name in shapes}
+    rows = [(name, getattr(model, name), shape) for name, shape in shapes.items()]
+    ends = {"R_a": (3, 3), "R_b": (3, 3), "p_a": (3,), "p_b": (3,)}
     for k, loop in enumerate(model.loops):
-        for name, shape in (("R", (3, 3)), ("p", (3,))):
-            for side in "ab":
-                leaf = f"loops[{k}].{name}_{side}"
-                shapes[leaf] = shape
-                found_shapes[leaf] = jnp.shape(getattr(loop, f"{name}_{side}"))
-    for name, shape in shapes.items():
-        found = found_shapes[name]
+        rows += [(f"loops[{k}].{e}", getattr(loop, e), ends[e]) for e in ends]
+    for name, leaf, shape in rows:
+        found = jnp.shape(leaf)
         if found != shape:
             raise ValueError(
                 f"leaf {name} of model {model.name!r} has shape {found}, expected "

@@ -49,9 +49,14 @@ def chosen_joints(
 
 
 def chosen_coordinates(
-    model: Model, what: str, given: Joint | Sequence[Joint]
+    model: Model, what: str, given: Joint | Sequence[Joint], rows: int | None = None
 ) -> tuple[int, ...]:
-    """Indices into qd, in ascending order, given as such or by joints or bodies."""
+    """Indices into qd, in ascending order, given as such or by joints or bodies.
+
+    Raises:
+        ValueError: there is none, it is listed twice, or the model has more freedoms
+            than were chosen where this many independent `rows` of its loops take some.
+    """
     if isinstance(given, str | int | np.integer):
         given = (given,)
     chosen: list[int] = []
@@ -71,16 +76,11 @@ def chosen_coordinates(
             f"{what} lists coordinate {twice[0]} of qd more than once, expected every "
             f"coordinate once: {given!r}."
         )
-    return tuple(sorted(chosen))
-
-
-def check_freedoms(model: Model, what: str, chosen: tuple[int, ...], rows: int) -> None:
-    """Raise a `ValueError` if independent rows leave more freedoms than were chosen."""
-    needed = model.nv - rows
-    if len(chosen) < needed:
+    if rows is not None and len(chosen) < model.nv - rows:
         loops = ", ".join(loop.name for loop in model.loops) or "no loop"
         raise ValueError(
             f"{what} has {len(chosen)} of the {model.nv} coordinates of model "
-            f"{model.name!r}, expected at least {needed}: its loops ({loops}) take "
-            f"{rows} freedoms and leave the others. Name more joints."
+            f"{model.name!r}, expected at least {model.nv - rows}: its loops ({loops}) "
+            f"take {rows} freedoms and leave the others. Name more joints."
         )
+    return tuple(sorted(chosen))

@@ -98,9 +98,7 @@ def with_inertial_parameters(model: Model, pi: Float[Array, "n 10"]) -> Model:
     return eqx.tree_at(lambda m: (m.mass, m.com, m.inertia), model, leaves)
 
 
-def _checked(
-    given: dict[str, tuple[ArrayLike, tuple[int, ...]]],
-) -> tuple[Array, ...]:
+def _checked(given: dict[str, tuple[ArrayLike, tuple[int, ...]]]) -> tuple[Array, ...]:
     """The values as floating-point arrays, or a `ValueError` for a wrong shape."""
     values = []
     for name, (value, shape) in given.items():

@@ -17,9 +17,7 @@ MAX_ROWS = 60
 
 
 def show(
-    topology: Topology,
-    values: Mapping[str, np.ndarray] | None,
-    loops: Sequence[Loop],
+    topology: Topology, values: Mapping[str, np.ndarray] | None, loops: Sequence[Loop]
 ) -> str:
     """The text of `repr(model)`; without `values` (traced, batched) its structure."""
     t = topology
@@ -57,9 +55,8 @@ def _tree(t: Topology) -> list[tuple[str, int]]:
     for i, p in enumerate(t.parents):
         children[p].append(i)
     rows: list[tuple[str, int]] = []
-    stack = [
-        (i, "", "└ " if i == children[-1][-1] else "├ ") for i in children[-1][::-1]
-    ]
+    first = children[-1]
+    stack = [(i, "", "└ " if i == first[-1] else "├ ") for i in first[::-1]]
     while stack:
         i, indent, sign = stack.pop()
         rows.append((indent + sign + t.names[i], i))

@@ -11,13 +11,8 @@ from jax.core import Tracer
 from jaxtyping import Array, Bool, Float, Int
 
 from jaxdyn.algorithms.kinematics import forward_kinematics, integrate
-from jaxdyn.algorithms.loops import (
-    loop_frames,
-    loop_jacobian,
-    loop_residual,
-    loop_rows,
-)
-from jaxdyn.model import ROWS, Model, chosen_joints
+from jaxdyn.algorithms.loops import loop_frames, loop_jacobian, loop_residual, loop_rows
+from jaxdyn.model import ROWS, Model, Nq, chosen_joints
 from jaxdyn.motion._inputs import inputs, search_bounds
 from jaxdyn.motion._inverse_kinematics import least_step, within
 from jaxdyn.program import alone, take
@@ -42,7 +37,7 @@ class Assembly(eqx.Module):
 
 def close_loops(
     model: Model,
-    q_guess: Float[Array, " nq"],
+    q_guess: Nq,
     *,
     hold: str | int | Sequence[str | int] = (),
     limits: bool = False,
@@ -80,7 +75,7 @@ def close_loops(
     return _closed(model, found) if throw else found
 
 
-def loop_errors(model: Model, q: Float[Array, " nq"]) -> Float[Array, "loops 2"]:
+def loop_errors(model: Model, q: Nq) -> Float[Array, "loops 2"]:
     """Distance and angle by which each loop is open, without derivatives.
 
     The distance along the directions that the cut joint holds; the angle between axes
@@ -98,12 +93,7 @@ def loop_errors(model: Model, q: Float[Array, " nq"]) -> Float[Array, "loops 2"]
 
 @alone("held", "limits", "max_steps")
 def _solve(
-    model: Model,
-    q_guess: Any,
-    tolerance: Any,
-    held: tuple[int, ...],
-    limits: bool,
-    max_steps: int,
+    model: Model, q0: Any, tolerance: Any, held: tuple, limits: bool, max_steps: int
 ) -> Assembly:
     t = model.topology
     still_v, still_q = (
@@ -111,12 +101,12 @@ def _solve(
         for start in (t.v_start, t.q_start)
     )
     free = np.flatnonzero(~still_v)
-    fixed = lax.stop_gradient((model, q_guess))
+    fixed = lax.stop_gradient((model, q0))
     if free.size and model.loops:
         d, steps = _step_to(*fixed, free, limits, max_steps)
     else:
-        d, steps = jnp.zeros(model.nv, q_guess.dtype), jnp.asarray(0)
-    q: Any = integrate(model, jnp.where(still_q, q_guess, fixed[1]), d)
+        d, steps = jnp.zeros(model.nv, q0.dtype), jnp.asarray(0)
+    q: Any = integrate(model, jnp.where(still_q, q0, fixed[1]), d)
     if limits:
         q = jnp.where(still_q, q, within(model, q))
     if free.size and model.loops:

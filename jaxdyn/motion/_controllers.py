@@ -10,12 +10,13 @@ from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.kinematics import difference, integrate
 from jaxdyn.dynamics import bias_forces, inverse_dynamics
-from jaxdyn.model import Model, arguments
+from jaxdyn.model import Model, Nq, Nv, arguments
 from jaxdyn.motion._inputs import expect, inputs
 from jaxdyn.motion._motion import JointMotion, Time, along, osculating
 from jaxdyn.program import alone
 
 Gains = Float[Array, ""] | Float[Array, " nv"]
+Gain = Gains | float
 Motion = Callable[..., JointMotion]
 
 
@@ -28,9 +29,7 @@ class ComputedTorque(eqx.Module):
     kd: Gains
     saturate: bool = eqx.field(static=True)
 
-    def __call__(
-        self, t: Time, q: Float[Array, " nq"], qd: Float[Array, " nv"]
-    ) -> Float[Array, " nv"]:
+    def __call__(self, t: Time, q: Nq, qd: Nv) -> Nv:
         """The joint forces at time t in a state."""
         model, q, qd = arguments(self.model, q=q, qd=qd)
         qdd = _tracking(model, self.motion(t), self.kp, self.kd, q, qd)
@@ -47,9 +46,7 @@ class PDGravity(eqx.Module):
     kd: Gains
     saturate: bool = eqx.field(static=True)
 
-    def __call__(
-        self, t: Time, q: Float[Array, " nq"], qd: Float[Array, " nv"]
-    ) -> Float[Array, " nv"]:
+    def __call__(self, t: Time, q: Nq, qd: Nv) -> Nv:
         """The joint forces in a state; the time does not matter."""
         model, q, qd = arguments(self.model, q=q, qd=qd)
 
@@ -70,12 +67,7 @@ class Feedforward(eqx.Module):
     motion: Motion
     saturate: bool = eqx.field(static=True)
 
-    def __call__(
-        self,
-        t: Time,
-        q: Float[Array, " nq"] | None = None,
-        qd: Float[Array, " nv"] | None = None,
-    ) -> Float[Array, " nv"]:
+    def __call__(self, t: Time, q: Nq | None = None, qd: Nv | None = None) -> Nv:
         """The joint forces at time t; the state does not matter."""
         at = self.motion(t)
         tau = inverse_dynamics(self.model, at.q, at.qd, at.qdd)
@@ -83,12 +75,7 @@ class Feedforward(eqx.Module):
 
 
 def computed_torque(
-    model: Model,
-    motion: Motion,
-    kp: Gains | float,
-    kd: Gains | float,
-    *,
-    saturate: bool = False,
+    model: Model, motion: Motion, kp: Gain, kd: Gain, *, saturate: bool = False
 ) -> ComputedTorque:
     r"""The law that makes the error of each joint a damped oscillation of its own.
 
@@ -113,12 +100,7 @@ def computed_torque(
 
 
 def pd_gravity(
-    model: Model,
-    target: Float[Array, " nq"],
-    kp: Gains | float,
-    kd: Gains | float,
-    *,
-    saturate: bool = False,
+    model: Model, target: Nq, kp: Gain, kd: Gain, *, saturate: bool = False
 ) -> PDGravity:
     r"""The law that pulls the joints to a configuration and carries their weight.
 

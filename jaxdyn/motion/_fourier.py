@@ -7,7 +7,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.kinematics import integrate
-from jaxdyn.model import Model
+from jaxdyn.model import Model, Nq
 from jaxdyn.motion._inputs import inputs, positive
 from jaxdyn.motion._motion import PathMotion, Time
 
@@ -26,7 +26,7 @@ class Fourier(PathMotion):
     duration: Float[Array, ""]
     rest: bool = eqx.field(static=True)
 
-    def path(self, t: Float[Array, ""]) -> Float[Array, " nq"]:
+    def path(self, t: Float[Array, ""]) -> Nq:
         """The configuration at a time from 0 to duration."""
         u = t / self.duration
         w = 2 * jnp.pi * jnp.arange(1, len(self.sines) + 1, dtype=u.dtype)
@@ -39,7 +39,7 @@ class Fourier(PathMotion):
 
 def fourier(
     model: Model,
-    q0: Float[Array, " nq"],
+    q0: Nq,
     sines: Float[Array, "harmonics nv"],
     cosines: Float[Array, "harmonics nv"],
     duration: Time,
@@ -69,9 +69,8 @@ def fourier(
     shape = len(sines), model.nv
     given = dict(q0=(q0, (model.nq,)), sines=(sines, shape), cosines=(cosines, shape))
     model, q0, sines, cosines = inputs(model, **given)
-    return Fourier(
-        model, q0, sines, cosines, positive("duration", duration, q0.dtype), rest
-    )
+    T = positive("duration", duration, q0.dtype)
+    return Fourier(model, q0, sines, cosines, T, rest)
 
 
 def _polynomials(u: Any) -> tuple[Any, Any]:

@@ -27,9 +27,8 @@ def inputs(model: Model, **given: tuple[Any, Shape]) -> tuple[Any, ...]:
         for name, (value, shape) in given.items()
     }
     types = {x.dtype for x in values.values() if x is not None}
-    dtype = np.result_type(
-        model.dtype, *(t for t in types if jnp.issubdtype(t, jnp.floating))
-    )
+    floats = (t for t in types if jnp.issubdtype(t, jnp.floating))
+    dtype = np.result_type(model.dtype, *floats)
     return jax.tree.map(lambda x: x.astype(dtype), (model, *values.values()))
 
 

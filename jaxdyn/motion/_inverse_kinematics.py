@@ -18,7 +18,7 @@ from jaxdyn.algorithms.kinematics import (
     integrate,
     moving_place,
 )
-from jaxdyn.model import Model
+from jaxdyn.model import Model, Nq
 from jaxdyn.motion._inputs import check_rotation, inputs, reach, search_bounds
 from jaxdyn.program import alone
 
@@ -45,7 +45,7 @@ class IKSolution(eqx.Module):
 
 def inverse_kinematics(
     model: Model,
-    q0: Float[Array, " nq"],
+    q0: Nq,
     frame: Frame | Sequence[Frame],
     position: Float[Array, "*frames 3"] | None = None,
     rotation: Float[Array, "*frames 3 3"] | None = None,
@@ -88,12 +88,9 @@ def inverse_kinematics(
         raise ValueError(
             "position and rotation are None, expected one of them or both."
         )
-    model, q0, position, rotation = inputs(
-        model,
-        q0=(q0, (model.nq,)),
-        position=(position, (*lead, 3)),
-        rotation=(rotation, (*lead, 3, 3)),
-    )
+    given = dict(q0=(q0, (model.nq,)), position=(position, (*lead, 3)))
+    given["rotation"] = (rotation, (*lead, 3, 3))
+    model, q0, position, rotation = inputs(model, **given)
     if rotation is not None:
         check_rotation("rotation", rotation)
     bound = search_bounds(tolerance, max_steps, q0.dtype)

@@ -6,16 +6,11 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 
-from jaxdyn.algorithms.kinematics import (
-    Place,
-    difference,
-    integrate,
-    jacobian_at,
-)
+from jaxdyn.algorithms.kinematics import Place, difference, integrate, jacobian_at
 from jaxdyn.model import Model
 from jaxdyn.motion._inputs import tolerance_of
 from jaxdyn.motion._inverse_kinematics import Goal, frame_pose, within
-from jaxdyn.motion._motion import JointMotion, polynomial_value, quintic
+from jaxdyn.motion._motion import JointMotion, horner, quintic
 from jaxdyn.program import alone
 
 NEWTON_STEPS = 2  # from guesses that are wrong by GUESS at most: 1e-3, 1e-6, 1e-12
@@ -90,7 +85,7 @@ def between(line: Line, nodes: Any, guesses: Any, s: Any) -> Any:
 def _guess(line: Line, nodes: Any, guesses: Any, s: Any) -> Any:
     count = len(guesses)
     k = jnp.clip((s * count).astype(int), 0, count - 1)
-    step = polynomial_value(guesses[k], s * count - k.astype(s.dtype))
+    step = horner(guesses[k], s * count - k.astype(s.dtype))
     return integrate(line.model, nodes[k], step)
 
 

@@ -4,18 +4,16 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
 from jaxdyn.algorithms.loops import loop_jacobian, loop_residual
 from jaxdyn.dynamics import project_configuration, project_velocity
-from jaxdyn.model import Model
+from jaxdyn.model import Model, Nq, Nv
 from jaxdyn.motion._assembly import loop_errors
 from jaxdyn.motion._inputs import inputs
 
 
-def check_loops(
-    model: Model, q: Float[Array, " nq"], *, tolerance: float | None = None
-) -> None:
+def check_loops(model: Model, q: Nq, *, tolerance: float | None = None) -> None:
     """Raise a `ValueError` for a loop that is open at `q`, or that stops all motion.
 
     Args:
@@ -32,7 +30,8 @@ def check_loops(
         tolerance = 1e-6 if q.dtype == np.float64 else 1e-4
     names = row_names(model)
     residual = np.asarray(loop_residual(model, q)) if model.loops else np.zeros(0)
-    for loop, (distance, angle) in zip(model.loops, _errors(model, q), strict=True):
+    errors = np.asarray(jax.jit(loop_errors)(model, q))
+    for loop, (distance, angle) in zip(model.loops, errors, strict=True):
         if distance <= tolerance and angle <= tolerance:
             continue
         rows = ", ".join(
@@ -49,9 +48,7 @@ def check_loops(
     _check_freedom(model, q)
 
 
-def closed_state(
-    model: Model, q: Float[Array, " nq"], qd: Float[Array, " nv"]
-) -> tuple[Float[Array, " nq"], Float[Array, " nv"]]:
+def closed_state(model: Model, q: Nq, qd: Nv) -> tuple[Nq, Nv]:
     """The state near a given one that closes all loops, and keeps them closed.
 
     For states that are closed but for rounding, as those that were typed: joints move
@@ -86,7 +83,7 @@ def closed_state(
     return closed_q, closed_qd
 
 
-def dependent_rows(model: Model, q: Float[Array, " nq"]) -> tuple[str, ...]:
+def dependent_rows(model: Model, q: Nq) -> tuple[str, ...]:
     """The rows of the loops that follow from earlier ones at `q`, as "loop 0: Z".
 
     Their loop forces are not unique. A planar mechanism that is closed by a revolute
@@ -139,10 +136,6 @@ def _independent(model: Model, q: Array) -> np.ndarray:
         if is_new[-1]:
             basis = np.concatenate([basis, row[None] / length])
     return np.array(is_new)
-
-
-def _errors(model: Model, q: Array) -> np.ndarray:
-    return np.asarray(jax.jit(loop_errors)(model, q))
 
 
 def _concrete(what: str, model: Model, q: Array) -> tuple[Model, Array]:

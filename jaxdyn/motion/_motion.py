@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.kinematics import difference, integrate
-from jaxdyn.model import Model
+from jaxdyn.model import Model, Nv
 from jaxdyn.motion._inputs import real
 from jaxdyn.program import alone
 from jaxdyn.spatial import Quaternion, Vec3
@@ -97,7 +97,7 @@ def osculating(model: Model, state: JointMotion) -> Path:
     return lambda t: integrate(model, q, t * qd + t * t / 2 * bend)
 
 
-def _bend(model: Model, state: JointMotion) -> Float[Array, " nv"]:
+def _bend(model: Model, state: JointMotion) -> Nv:
     """The second derivative at q of the tangent step from q.
 
     It is qdd but for free joints, whose steps are in axes that stand still while those
@@ -118,6 +118,7 @@ def tangent_jet(f: Path, dtype: Any) -> tuple[Any, Any, Any]:
     return x, dx, ddx
 
 
+@alone()
 def quintic(
     model: Model, start: JointMotion, end: JointMotion, duration: Any
 ) -> Float[Array, "6 nv"]:
@@ -125,7 +126,6 @@ def quintic(
 
     The path `integrate(start.q, x(t))` has the position and rates of both ends.
     """
-
     path = osculating(model, end)
     x, v1, a1 = tangent_jet(lambda t: difference(model, start.q, path(t)), end.q.dtype)
     v0, v1 = start.qd * duration, v1 * duration
@@ -142,7 +142,7 @@ def quintic(
     )
 
 
-def polynomial_value(coefficients: Float[Array, "k nv"], u: Any) -> Any:
+def horner(coefficients: Float[Array, "k nv"], u: Any) -> Any:
     """The polynomial in u with the given coefficients, lowest power first."""
     value = coefficients[-1]
     for c in coefficients[-2::-1]:

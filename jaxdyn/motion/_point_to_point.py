@@ -4,16 +4,9 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.kinematics import difference, integrate
-from jaxdyn.model import Model
+from jaxdyn.model import Model, Nq, Nv
 from jaxdyn.motion._inputs import inputs, positive
-from jaxdyn.motion._motion import (
-    JointMotion,
-    PathMotion,
-    Time,
-    polynomial_value,
-    quintic,
-)
-from jaxdyn.program import alone
+from jaxdyn.motion._motion import JointMotion, PathMotion, Time, horner, quintic
 
 
 class Cycloidal(PathMotion):
@@ -24,7 +17,7 @@ class Cycloidal(PathMotion):
     d: Float[Array, " nv"]
     duration: Float[Array, ""]
 
-    def path(self, t: Float[Array, ""]) -> Float[Array, " nq"]:
+    def path(self, t: Float[Array, ""]) -> Nq:
         """The configuration at a time from 0 to duration."""
         return integrate(self.model, self.q0, self.d * cycloid(t / self.duration))
 
@@ -37,15 +30,13 @@ class Polynomial(PathMotion):
     coefficients: Float[Array, "6 nv"]
     duration: Float[Array, ""]
 
-    def path(self, t: Float[Array, ""]) -> Float[Array, " nq"]:
+    def path(self, t: Float[Array, ""]) -> Nq:
         """The configuration at a time from 0 to duration."""
-        step = polynomial_value(self.coefficients, t / self.duration)
+        step = horner(self.coefficients, t / self.duration)
         return integrate(self.model, self.q0, step)
 
 
-def cycloidal(
-    model: Model, q0: Float[Array, " nq"], q1: Float[Array, " nq"], duration: Time
-) -> Cycloidal:
+def cycloidal(model: Model, q0: Nq, q1: Nq, duration: Time) -> Cycloidal:
     r"""The motion from q0 to q1 whose rates and accelerations vanish at both ends.
 
     $$q(t) = q_0 + (q_1 - q_0)
@@ -62,14 +53,14 @@ def cycloidal(
 
 def polynomial(
     model: Model,
-    q0: Float[Array, " nq"],
-    q1: Float[Array, " nq"],
+    q0: Nq,
+    q1: Nq,
     duration: Time,
     *,
-    qd0: Float[Array, " nv"] | None = None,
-    qd1: Float[Array, " nv"] | None = None,
-    qdd0: Float[Array, " nv"] | None = None,
-    qdd1: Float[Array, " nv"] | None = None,
+    qd0: Nv | None = None,
+    qd1: Nv | None = None,
+    qdd0: Nv | None = None,
+    qdd1: Nv | None = None,
 ) -> Polynomial:
     """The polynomial of fifth degree from q0 to q1 with given rates at both ends.
 
@@ -85,12 +76,9 @@ def polynomial(
     zero = jnp.zeros(nv, q0.dtype)
     v0, v1, a0, a1 = (zero if rate is None else rate for rate in rates)
     ends = JointMotion(q0, v0, a0), JointMotion(q1, v1, a1)
-    return Polynomial(model, q0, _quintic(model, *ends, T), T)
+    return Polynomial(model, q0, quintic(model, *ends, T), T)
 
 
 def cycloid(u: Float[Array, ""]) -> Float[Array, ""]:
     """The way from 0 to 1 as u goes from 0 to 1, at rest at both ends."""
     return u - jnp.sin(2 * jnp.pi * u) / (2 * jnp.pi)
-
-
-_quintic = alone()(quintic)

@@ -10,7 +10,7 @@ from jax.lax.linalg import tridiagonal_solve
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.kinematics import difference, integrate
-from jaxdyn.model import Model
+from jaxdyn.model import Model, Nq, Nv
 from jaxdyn.motion._inputs import expect, inputs
 from jaxdyn.motion._motion import PathMotion
 from jaxdyn.program import alone
@@ -38,7 +38,7 @@ class Spline(PathMotion):
         """The time of the last waypoint."""
         return self.times[-1]
 
-    def path(self, t: Float[Array, ""]) -> Float[Array, " nq"]:
+    def path(self, t: Float[Array, ""]) -> Nq:
         """The configuration at a time from 0 to duration."""
         x = _hermite(self.times, self.values, self.slopes, t)
         if self.steps is None:
@@ -56,8 +56,8 @@ def spline(
     times: Float[Array, " times"],
     qs: Float[Array, "times nq"],
     *,
-    qd0: Float[Array, " nv"] | None = None,
-    qd1: Float[Array, " nv"] | None = None,
+    qd0: Nv | None = None,
+    qd1: Nv | None = None,
 ) -> Spline:
     r"""The motion through `qs` at `times` with continuous accelerations.
 

@@ -9,14 +9,8 @@ import jax.numpy as jnp
 from jaxtyping import Array, Bool, Float
 
 from jaxdyn.algorithms.kinematics import moving_place
-from jaxdyn.model import Model
-from jaxdyn.motion._inputs import (
-    check_rotation,
-    inputs,
-    positive,
-    reach,
-    tolerance_of,
-)
+from jaxdyn.model import Model, Nq
+from jaxdyn.motion._inputs import check_rotation, inputs, positive, reach, tolerance_of
 from jaxdyn.motion._inverse_kinematics import Frame, inverse_kinematics
 from jaxdyn.motion._line import Line, between, sampled
 from jaxdyn.motion._motion import JointMotion, Time, resting, tangent_jet, time
@@ -67,7 +61,7 @@ def straight_line(
     duration: Time,
     *,
     attitude: Float[Array, "3 3"] | None,
-    q0: Float[Array, " nq"],
+    q0: Nq,
     law: str = "cycloidal",
     samples: int = 100,
     throw: bool = True,

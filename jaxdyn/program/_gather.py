@@ -2,7 +2,7 @@
 
 All of `take`, `put` and `exchange` are one linear map: row i of the result is the sum
 of some rows of the argument. Its transpose is a map of the same kind, so that neither
-a program nor its derivatives ever scatter, which a `kernel` cannot.
+a program nor its derivatives ever scatter, which a kernel cannot.
 """
 
 from collections.abc import Sequence
@@ -90,12 +90,8 @@ class Sources:
     def _key(self) -> tuple[bytes, bytes, int]:
         return self.rows.tobytes(), self.counts.tobytes(), self.size
 
-    @cached_property
-    def _hash(self) -> int:
-        return hash(self._key)
-
     def __hash__(self) -> int:
-        return self._hash
+        return hash(self._key)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Sources) and self._key == other._key
@@ -123,24 +119,19 @@ class Sources:
 
         Widths are powers of two, so that padding at most doubles the work.
         """
-        widths = _power_of_two(self.counts)
+        width = np.ceil(np.log2(np.maximum(self.counts, 1))).astype(int)
+        widths = np.where(self.counts > 0, 1 << width, 0)
         own = np.repeat(widths, self.counts)  # the width for each entry of rows
         tables, order, start = [], np.full(len(self.counts), len(self.counts)), 0
         for width in np.unique(widths[widths > 0]).tolist():
             members = np.flatnonzero(widths == width)
             table = np.full((len(members), width), self.size)
-            table[np.arange(width) < self.counts[members, None]] = self.rows[
-                own == width
-            ]
+            is_used = np.arange(width) < self.counts[members, None]
+            table[is_used] = self.rows[own == width]
             tables.append(table)
             order[members] = start + np.arange(len(members))
             start += len(members)
         return tables, order
-
-
-def _power_of_two(n: np.ndarray) -> np.ndarray:
-    """The least power of two that is not below n, 0 for 0."""
-    return np.where(n > 0, 1 << np.ceil(np.log2(np.maximum(n, 1))).astype(int), 0)
 
 
 def _sum_rows(x: Value, sources: Sources, stored: bool = False) -> Value:

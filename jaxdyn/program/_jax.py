@@ -229,9 +229,8 @@ def lower_kernel(
         try:
             if not _is_alone(ctx):
                 return as_written()
-            values = [
-                None if b else _constant(x) for x, b in zip(args, batched, strict=True)
-            ]
+            pairs = zip(args, batched, strict=True)
+            values = [None if b else _constant(x) for x, b in pairs]
             free = [k for k, value in enumerate(values) if value is None]
             return lower_tuned(
                 ctx.replace(avals_in=[ctx.avals_in[k] for k in free]),

@@ -2,7 +2,7 @@
 
 XLA runs a program on the CPU as a sequence of small kernels, some hundred for a walk
 over a robot. For one state their dispatch takes most of the time; for a large batch
-each of them streams its arrays through memory. A function made a `kernel` is on the CPU
+each of them streams its arrays through memory. A `compiled` function is on the CPU
 
 - one compiled function, its loops included, and
 - under `jax.vmap` applied to 16 to 64 states at a time, all of whose numbers stay in
@@ -27,7 +27,6 @@ from jaxdyn.program._cpu import (
     filled,
     fits,
     in_chunks,
-    in_kernel,
     operations,
     plain_inside,
     warn_slow,
@@ -53,40 +52,17 @@ from jaxdyn.program._jax import (
 from jaxdyn.program._linear_map import apply
 
 
-def kernel(function: Callable, flat: bool = True) -> Callable:
-    """Mark a function of pytrees of arrays to run as one kernel on the CPU.
-
-    Kernels that it calls are plain functions in its program, unless it is not `flat`:
-    then their derivatives compute their values anew, and a loop keeps their arguments
-    alone.
-    """
-
-    def call(*args):
-        if in_kernel():
-            return function(*args)
-        leaves, tree = jax.tree.flatten(args)
-
-        def of_leaves(*leaves):
-            return function(*jax.tree.unflatten(tree, leaves))
-
-        one = [False] * len(leaves)
-        return bind(traced(of_leaves, leaves, one, flat), leaves, None, one)
-
-    return call
-
-
 def traced(
     function: Callable, args: Sequence[ArrayLike], batched: Sequence[bool], flat: bool
 ) -> tuple[ClosedJaxpr, PyTree[jax.ShapeDtypeStruct]]:
     """The program of one state, and the structure of its results.
 
     `batched` says which arguments have one row for each state. If `flat`, there are no
-    kernels inside where the program can be one itself.
+    kernels inside where the program can be one itself; otherwise derivatives of those
+    inside compute their values anew, and a loop keeps their arguments alone.
     """
     specs = [
-        jax.ShapeDtypeStruct(
-            jnp.shape(x)[1:] if b else jnp.shape(x), jnp.result_type(x)
-        )
+        jax.ShapeDtypeStruct(jnp.shape(x)[int(b) :], jnp.result_type(x))
         for x, b in zip(args, batched, strict=True)
     ]
     if flat:
@@ -113,14 +89,10 @@ def bind(
         raise TypeError("a kernel must get all traced values as arguments.")
     pruned, kept = needed(closed)
     arrays = alike([jnp.asarray(x) for x in args])
-    flags = tuple(batched[k] for k in kept)
-    out = kernel_p.bind(
-        *(arrays[k] for k in kept),
-        jaxpr=pruned,
-        size=size if any(flags) else None,
-        batched=flags,
-    )
-    if size is not None and not any(flags):  # the same for all states
+    given, flags = [arrays[k] for k in kept], tuple(batched[k] for k in kept)
+    states = size if any(flags) else None
+    out = kernel_p.bind(*given, jaxpr=pruned, size=states, batched=flags)
+    if size is not None and states is None:  # the same for all states
         out = [jnp.broadcast_to(x, (size, *x.shape)) for x in out]
     return jax.tree.unflatten(jax.tree.structure(types), out)
 

@@ -27,11 +27,7 @@ from jaxdyn.program._jax import (
 
 
 def linear_map(
-    function: Callable,
-    transpose: Callable,
-    fixed: PyTree,
-    x: Sequence[Value],
-    like: Value,
+    function: Callable, transpose: Callable, fixed: PyTree, x: Sequence, like: Value
 ) -> Array:
     """function(fixed, x), which is linear in the arrays x and returns an array `like`.
 

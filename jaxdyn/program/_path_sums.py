@@ -79,9 +79,7 @@ def _along(jumps: Jumps, x: Rows) -> Rows:
     return _rounds(jumps, jnp.add, jnp.zeros(len(x), x.dtype), x)
 
 
-def _rounds(
-    jumps: Jumps, step: Callable, nothing: Float[Array, " components"], x: Rows
-) -> Rows:
+def _rounds(jumps: Jumps, step: Callable, nothing: Array, x: Rows) -> Rows:
     """x after all rounds: in each it becomes step(x of the 2^k-th ancestors, x).
 
     Where there is none, its place takes `nothing`.
@@ -98,9 +96,7 @@ def _rounds(
     return lax.scan(jump, start, where)[0][:, 1:]
 
 
-def _along_chain(
-    jumps: Jumps, step: Callable, nothing: Float[Array, " components"], x: Rows
-) -> Rows:
+def _along_chain(jumps: Jumps, step: Callable, nothing: Array, x: Rows) -> Rows:
     """The same for a serial chain, with less work and slices instead of gathers.
 
     One node after the other in short blocks, rounds for the ends of these, and once

@@ -19,7 +19,7 @@ def compiled(
 ) -> Callable[[F], F]:
     """Compile a function once for each topology, shape and choice of `static` names.
 
-    As `alone`; inside other traced code it is one `kernel`, which may be `flat`.
+    As `alone`; inside other traced code it is one kernel, which may be `flat`.
 
     Args:
         settle: settle(*arguments), which are all in order, may check the static ones

@@ -54,10 +54,7 @@ def outward(
 
 
 def inward(
-    lanes: Lanes,
-    step: Callable[[Own, X], tuple[Own, Kept]],
-    tip: Own,
-    links: Laned[X],
+    lanes: Lanes, step: Callable[[Own, X], tuple[Own, Kept]], tip: Own, links: Laned[X]
 ) -> tuple[Own, Laned[Kept]]:
     """Walks from the tips to the base.
 

@@ -53,9 +53,8 @@ def puma_560(*, rotors: bool = False, dtype: Any = None) -> Model:
     for (a, alpha, d, mass, com, diagonal), motor, gear in zip(
         table, motors, gears, strict=True
     ):
-        inertial = Inertial(
-            mass, np.array(com, float), np.diag(np.array(diagonal, float))
-        )
+        inertia = np.diag(np.array(diagonal, float))
+        inertial = Inertial(mass, np.array(com, float), inertia)
         effects = {"armature": motor * gear**2} if rotors else {}
         alpha = np.deg2rad(alpha)
         rows.append(DHLink(a=a, alpha=alpha, d=d, inertial=inertial, effects=effects))
@@ -89,9 +88,8 @@ def gripper(*, at_tip: bool = False, dtype: Any = None) -> Model:
     Args:
         at_tip: both fingers at the end of link 1; by default the second at its middle.
     """
-    b = ModelBuilder(
-        "gripper_both_at_tip" if at_tip else "gripper", gravity=(0.0, -9.81, 0.0)
-    )
+    title = "gripper_both_at_tip" if at_tip else "gripper"
+    b = ModelBuilder(title, gravity=(0.0, -9.81, 0.0))
     for name, parent, place, length, mass in (
         ("link1_1", None, 0.0, 0.1, 0.4),
         ("link1_2", "link1_1", 0.1, 0.05, 0.2),

@@ -60,11 +60,9 @@ def three_rrr(*, dtype: Any = None) -> Model:
     mass, radius = 1.5, 0.15
     disc = mass * radius**2 * np.diag([0.25, 0.25, 0.5])
     platform = Inertial(mass, -radius * spokes[0], disc)
-    b.add_body(
-        "platform", "leg1_distal", "revolute", p=(0.4, 0.0, 0.0), inertial=platform
-    )
+    tip = (0.4, 0.0, 0.0)
+    b.add_body("platform", "leg1_distal", "revolute", p=tip, inertial=platform)
     for leg in (2, 3):
-        tip = (0.4, 0.0, 0.0)
         b.add_loop(f"leg{leg}_distal", tip, "platform", corners[leg - 1], axes=_PLANE)
     return b.build(dtype)
 
@@ -141,17 +139,12 @@ def stewart_gough(*, dtype: Any = None) -> Model:
 
 
 def _bar(
-    b: ModelBuilder,
-    name: str,
-    parent: str | None,
-    place: Any,
-    length: float,
-    mass: float,
+    b: ModelBuilder, name: str, parent: str | None, at: Any, length: float, mass: float
 ) -> None:
     """A slender bar along x on a revolute joint, with a trace of inertia about x."""
     rod = Inertial.rod(mass, (0.0, 0.0, 0.0), (length, 0.0, 0.0))
     rod = Inertial(mass, rod.com, rod.inertia + np.diag([1e-6 * mass, 0.0, 0.0]))
-    p = place if isinstance(place, np.ndarray) else (place, 0.0, 0.0)
+    p = at if isinstance(at, np.ndarray) else (at, 0.0, 0.0)
     b.add_body(name, parent, "revolute", p=p, inertial=rod)
 
 

@@ -13,14 +13,12 @@ from jax import lax
 from jaxdyn.model import Model, is_index
 from jaxdyn.program import is_eager
 
+Axes = Sequence[int | None] | None
 SMALL = 256  # states per core below which a batch is not worth splitting
 
 
 def batched(
-    function: Callable,
-    in_axes: Sequence[int | None] | None = None,
-    *,
-    cores: int | None = None,
+    function: Callable, in_axes: Axes = None, *, cores: int | None = None
 ) -> Callable:
     """The function for many states at once, on all cores of the CPU.
 
@@ -104,7 +102,7 @@ def _settings() -> tuple:
     return tuple(getattr(jax.config, f"jax_{name}") for name in names)
 
 
-def _axes(args: tuple, in_axes: Sequence[int | None] | None) -> list[int | None]:
+def _axes(args: tuple, in_axes: Axes) -> list[int | None]:
     if in_axes is None:
         return [None if isinstance(x, Model) else 0 for x in args]
     if len(in_axes) != len(args) or not set(in_axes) <= {0, None}:

@@ -8,12 +8,11 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.kinematics import configuration_rate, unit_quaternions
 from jaxdyn.algorithms.loops import loop_residual
 from jaxdyn.dynamics import Baumgarte, project_configuration, project_velocity
-from jaxdyn.model import Model
+from jaxdyn.model import Model, Nq, Nv
 
 Drift = str | Baumgarte | None
 
@@ -94,9 +93,7 @@ class Projected(diffrax.AbstractWrappedSolver):
         return self.solver.func(terms, t0, y0, args)
 
 
-def closed(
-    model: Model, q: Float[Array, " nq"], qd: Float[Array, " nv"]
-) -> tuple[Float[Array, " nq"], Float[Array, " nv"]]:
+def closed(model: Model, q: Nq, qd: Nv) -> tuple[Nq, Nv]:
     """A state near the given one, with quaternions of unit length and closed loops."""
     q = project_configuration(model, unit_quaternions(model.topology, q))
     return q, project_velocity(model, q, qd)

@@ -11,7 +11,7 @@ import optimistix
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from jaxdyn.model import Model
+from jaxdyn.model import Model, Nq
 from jaxdyn.simulate._trajectory import State
 
 
@@ -25,7 +25,7 @@ class JointLimits(eqx.Module):
         """The least distance of a coordinate from a limit, with some slack."""
         return self.inside(y.q).min()
 
-    def inside(self, q: Float[Array, " nq"]) -> Float[Array, " nq"]:
+    def inside(self, q: Nq) -> Nq:
         """How far each coordinate is inside of its range; locked ones are always."""
         slack = 1e-10 if q.dtype == np.float64 else 1e-6  # as the solver's by default
         lower, upper = self.lower.astype(q.dtype), self.upper.astype(q.dtype)

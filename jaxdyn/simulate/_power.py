@@ -8,11 +8,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.kinematics import configuration_rate
-from jaxdyn.algorithms.recursions import (
-    kinetic_energy,
-    potential_energy,
-    power,
-)
+from jaxdyn.algorithms.recursions import kinetic_energy, potential_energy, power
 from jaxdyn.model import Model
 from jaxdyn.simulate._trajectory import Trajectory
 

@@ -10,29 +10,28 @@ import numpy as np
 from jax import lax
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms.kinematics import (
-    configuration_rate,
-    integrate,
-    unit_quaternions,
-)
+from jaxdyn.algorithms.kinematics import configuration_rate, integrate, unit_quaternions
 from jaxdyn.dynamics import check_resistance, forward_dynamics, inverse_dynamics
-from jaxdyn.model import Model, arguments, is_index
+from jaxdyn.model import Model, Nq, Nv, arguments, is_index
 from jaxdyn.program import alone, compiled
 from jaxdyn.simulate._drift import check_closed, closed
 
+Forces = Float[Array, "steps joints"]
+Length = Float[Array, "..."] | float  # of a step
+States = tuple[Float[Array, "times nq"], Float[Array, "times nv"]]
 NEWTON_STEPS = 25  # at most; three or four are usual
 
 
 def rollout(
     model: Model,
-    q0: Float[Array, " nq"],
-    qd0: Float[Array, " nv"],
-    taus: Float[Array, "steps joints"],
-    dt: Float[Array, "..."] | float,
+    q0: Nq,
+    qd0: Nv,
+    taus: Forces,
+    dt: Length,
     *,
     integrator: str = "semi_implicit_euler",
     every: int = 1,
-) -> tuple[Float[Array, "times nq"], Float[Array, "times nv"]]:
+) -> States:
     r"""The states at the times 0, dt, 2 dt, ... under the joint forces of each step.
 
     Quaternions stay of unit length. The gradient keeps the states and computes each
@@ -91,14 +90,14 @@ def rollout(
 @alone("steps", "every")
 def _pieces(
     model: Model,
-    q0: Float[Array, " nq"],
-    qd0: Float[Array, " nv"],
-    taus: Float[Array, "steps joints"],
-    dt: Float[Array, "..."] | float,
+    q0: Nq,
+    qd0: Nv,
+    taus: Forces,
+    dt: Length,
     *,
     steps: Callable,
     every: int,
-) -> tuple[Float[Array, "times nq"], Float[Array, "times nv"]]:
+) -> States:
     """Of each piece of so many steps the last state, all that a gradient keeps."""
     model, q0, qd0, taus = arguments(model, q0=q0, qd0=qd0, taus=taus)
 
@@ -114,13 +113,8 @@ def _pieces(
 
 
 def _steps(
-    advance: Callable,
-    model: Model,
-    q0: Float[Array, " nq"],
-    qd0: Float[Array, " nv"],
-    taus: Float[Array, "steps joints"],
-    dt: Float[Array, "..."] | float,
-) -> tuple[Float[Array, "times nq"], Float[Array, "times nv"]]:
+    advance: Callable, model: Model, q0: Nq, qd0: Nv, taus: Forces, dt: Length
+) -> States:
     model, q0, qd0, taus = arguments(model, q0=q0, qd0=qd0, taus=taus)
     if jnp.shape(dt):
         raise ValueError(f"dt has shape {jnp.shape(dt)}, expected one number.")

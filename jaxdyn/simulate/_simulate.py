@@ -14,7 +14,7 @@ from jaxtyping import Array, Float
 from jaxdyn.algorithms.loops import loop_residual
 from jaxdyn.algorithms.recursions import kinetic_energy, potential_energy
 from jaxdyn.dynamics import SOLVERS, check_resistance
-from jaxdyn.model import Model, arguments, is_index
+from jaxdyn.model import Model, Nq, Nv, arguments, is_index
 from jaxdyn.simulate._drift import Drift, Projected, check_closed, check_drift
 from jaxdyn.simulate._equations import Equations
 from jaxdyn.simulate._events import check_start, watched
@@ -24,8 +24,8 @@ from jaxdyn.simulate._trajectory import Outcome, State, Trajectory
 
 def simulate(
     model: Model,
-    q0: Float[Array, " nq"],
-    qd0: Float[Array, " nv"],
+    q0: Nq,
+    qd0: Nv,
     ts: Float[Array, " times"],
     *,
     torque: Any = None,
@@ -141,11 +141,7 @@ def simulate(
 
 @eqx.filter_jit
 def _solve(
-    equations: Equations,
-    start: State,
-    ts: Float[Array, " times"],
-    dense: bool,
-    options: dict[str, Any],
+    equations: Equations, start: State, ts: Any, dense: bool, options: dict[str, Any]
 ) -> Trajectory:
     # a list, since some adjoints do not take all pytrees
     dynamic, static = eqx.partition(equations, eqx.is_array)
@@ -156,11 +152,8 @@ def _solve(
         return eqx.combine(jax.tree.unflatten(structure, arrays), static)
 
     if equations.is_projected:
-        options = options | dict(
-            solver=Projected(
-                options["solver"], lambda y, arrays: of(arrays).on_constraints(y)
-            )
-        )
+        solver = Projected(options["solver"], lambda y, x: of(x).on_constraints(y))
+        options = options | dict(solver=solver)
     # the state at an event is no row: then, and only then, it is saved apart
     rows = diffrax.SubSaveAt(ts=ts)
     subs = rows if options["event"] is None else [rows, diffrax.SubSaveAt(t1=True)]
@@ -279,9 +272,8 @@ class AdaptiveSteps(diffrax.PIDController):
             t0, t1, *others, **named
         )
         is_number = jnp.isfinite(end)
-        result = diffrax.RESULTS.where(
-            is_number, result, diffrax.RESULTS.dt_min_reached
-        )
+        failure = diffrax.RESULTS.dt_min_reached
+        result = diffrax.RESULTS.where(is_number, result, failure)
         return kept, start, jnp.where(is_number, end, t1), *rest, result
 
 

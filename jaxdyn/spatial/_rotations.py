@@ -170,9 +170,8 @@ def log(a: Quaternion) -> Vec3:
     x: Array = dot(v, v)
     small = x < 1e-3
     t = jnp.where(small, x, 0) / jnp.where(small, w * w, 1)
-    series = _horner(t, (2.0, -2 / 3, 2 / 5, -2 / 7, 2 / 9, -2 / 11)) / jnp.where(
-        small, w, 1
-    )
+    series = _horner(t, (2.0, -2 / 3, 2 / 5, -2 / 7, 2 / 9, -2 / 11))
+    series = series / jnp.where(small, w, 1)
     n = jnp.sqrt(jnp.where(small, 1, x))
     return v * jnp.where(small, series, 2 * jnp.arctan2(n, w) / n)
 

@@ -12,9 +12,7 @@ import jax
 from jax import lax
 from jax.core import Tracer
 
-Scalar: TypeAlias = (
-    Any  # a number, an array, or a placeholder that JAX puts in a pytree
-)
+Scalar: TypeAlias = Any  # a number, an array, or a placeholder of JAX in a pytree
 
 
 def add(a: Scalar, b: Scalar) -> Scalar:

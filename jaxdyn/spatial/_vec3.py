@@ -118,14 +118,7 @@ class Sym3(Components):
     def of(a: Float[Array, "... 3 3"]) -> "Sym3":
         """The symmetric part of the last two axes of `a`."""
         a = 0.5 * (a + jnp.swapaxes(a, -1, -2))
-        return Sym3(
-            a[..., 0, 0],
-            a[..., 0, 1],
-            a[..., 0, 2],
-            a[..., 1, 1],
-            a[..., 1, 2],
-            a[..., 2, 2],
-        )
+        return Sym3(*(a[..., i, j] for i in range(3) for j in range(i, 3)))
 
     def array(self) -> Float[Array, "... 3 3"]:
         """The entries with rows and columns as new last axes."""
@@ -238,24 +231,11 @@ def similarity_z(c: Scalar, s: Scalar, m: Sym3) -> Sym3:
     t = s * (m.xx - m.yy) + c * (m.xy + m.xy)
     k = s * t
     return Sym3(
-        m.xx - k,
-        c * t - m.xy,
-        c * m.xz - s * m.yz,
-        m.yy + k,
-        s * m.xz + c * m.yz,
-        m.zz,
+        m.xx - k, c * t - m.xy, c * m.xz - s * m.yz, m.yy + k, s * m.xz + c * m.yz, m.zz
     )
 
 
 def similarity_x(c: Scalar, s: Scalar, m: Sym3) -> Sym3:
-    """The matrix Rx M Rxᵀ, with c and s the cosine and sine: 8 multiplications."""
-    t = s * (m.yy - m.zz) + c * (m.yz + m.yz)
-    k = s * t
-    return Sym3(
-        m.xx,
-        c * m.xy - s * m.xz,
-        s * m.xy + c * m.xz,
-        m.yy - k,
-        c * t - m.yz,
-        m.zz + k,
-    )
+    """The matrix Rx M Rxᵀ: `similarity_z` with y, z, x in the place of x, y, z."""
+    t = similarity_z(c, s, Sym3(m.yy, m.yz, m.xy, m.zz, m.xz, m.xx))
+    return Sym3(t.zz, t.xz, t.yz, t.xx, t.xy, t.yy)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from jaxdyn.program import _cpu
-from jaxdyn.program._kernel import kernel
+from tests.kernels import kernel
 
 
 @pytest.fixture

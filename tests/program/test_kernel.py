@@ -10,7 +10,7 @@ from jax.sharding import AxisType, NamedSharding, PartitionSpec
 
 import jaxdyn as jd
 from jaxdyn.program import _jax
-from jaxdyn.program._kernel import kernel
+from tests.kernels import kernel
 
 
 def f(a, b):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from jax import lax
 
-from jaxdyn.program._kernel import kernel
 from jaxdyn.program._linear_map import linear_map
 from jaxdyn.program._states import LIMIT
+from tests.kernels import kernel
 
 
 def sizes(jaxpr):

@@ -2,12 +2,12 @@
 
 import jax
 import jax.numpy as jnp
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
 from jaxdyn.algorithms.kinematics import difference
 from jaxdyn.algorithms.recursions import passive_forces
 from jaxdyn.algorithms.steps import (
-    BaseMotion,
+    Base,
     MovingFrame,
     StepTerms,
     WorldStep,
@@ -20,7 +20,7 @@ from jaxdyn.algorithms.steps import (
     rates,
     step_terms,
 )
-from jaxdyn.model import Model
+from jaxdyn.model import FExt, Model, Nq, Nv
 from jaxdyn.program import collect, inward, outward, spread, take
 from jaxdyn.spatial import (
     Mat3,
@@ -96,14 +96,8 @@ Virtual = tuple[MovingFrame, Twist]  # a moving frame and its (V, W)
 
 
 def inverse_gradient(
-    model: Model,
-    adjoint: Float[Array, " nv"],
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    qdd: Float[Array, " nv"],
-    f_ext: Float[Array, "n 6"] | None = None,
-    base: BaseMotion | None = None,
-) -> tuple[Float[Array, " nq"], Float[Array, " nv"]]:
+    model: Model, adjoint: Nv, q: Nq, qd: Nv, qdd: Nv, f_ext: FExt, base: Base
+) -> tuple[Nq, Nv]:
     r"""The gradient of $\lambda^T \tau(q, \dot q, \ddot q)$ by q and qd; O(n).
 
     With lambda = `adjoint` that is the power of the wrenches (f, n) of all bodies at
@@ -140,12 +134,8 @@ def inverse_gradient(
 
 
 def by_state(
-    model: Model,
-    adjoint: Float[Array, " nv"],
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    x: StepGradient,
-) -> tuple[Float[Array, " nq"], Float[Array, " nv"]]:
+    model: Model, adjoint: Nv, q: Nq, qd: Nv, x: StepGradient
+) -> tuple[Nq, Nv]:
     """The gradient by q and qd from those by all steps."""
     t = model.topology
     moved = take(x.by_pose, t.moving_steps)
@@ -193,12 +183,8 @@ def sum_step(
     subtree: PowerGradient, x: StepAdjoint
 ) -> tuple[PowerGradient, StepGradient]:
     """One step inward from the gradients of its subtree: those by its parent."""
-    V_, dv_, dw_, w_ = (
-        subtree.by_twist.f,
-        subtree.by_rate.f,
-        subtree.by_rate.n,
-        subtree.by_w,
-    )
+    V_, w_ = subtree.by_twist.f, subtree.by_w
+    dv_, dw_ = subtree.by_rate.f, subtree.by_rate.n
     e, a, turn, slide = x.step.e, x.step.a, x.step.turn, x.step.slide
     w0, dv0, dw0, V0, W0 = x.w0, x.rate0.v, x.rate0.w, x.virtual0.v, x.virtual0.w
     x_, y = cross(dv_, w0), cross(w0, a) + e * (2 * slide * x.qd)

@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 from jaxtyping import Array, Float, PyTree
 
-from jaxdyn.model import Model
+from jaxdyn.model import Model, Nq
 from jaxdyn.program import linear_map
 
 
@@ -110,10 +110,7 @@ def implicit(
 
 
 def solve_inertia(
-    model: Model,
-    q: Float[Array, " nq"],
-    factor: InertiaFactor,
-    b: Float[Array, " nv *columns"],
+    model: Model, q: Nq, factor: InertiaFactor, b: Float[Array, " nv *columns"]
 ) -> Float[Array, " nv *columns"]:
     """The solution x of M(q) x = b with a factor of M(q) in hand.
 

@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 from jaxdyn.algorithms.kinematics import integrate
 from jaxdyn.algorithms.recursions import VelocityMatrix, passive_forces, velocity_matrix
 from jaxdyn.algorithms.steps import (
-    BaseMotion,
+    Base,
     Motion,
     base_motion,
     external_wrenches,
@@ -22,18 +22,9 @@ from jaxdyn.algorithms.steps import (
     pairs,
     screw,
 )
-from jaxdyn.model import Model
+from jaxdyn.model import FExt, Model, Nq, Nv
 from jaxdyn.program import collect, from_parents, inward, spread, take
-from jaxdyn.spatial import (
-    RigidInertia,
-    Scalar,
-    Twist,
-    Vec3,
-    Wrench,
-    cross,
-    pytree,
-    skew,
-)
+from jaxdyn.spatial import RigidInertia, Twist, Vec3, Wrench, cross, pytree, skew
 
 
 @pytree
@@ -42,15 +33,14 @@ class StepMotion:
 
     Attributes:
         before, own: motion of its parent and its own.
-        turn, slide: those of the step.
+        screw: turn and slide of the step.
         place, twist: origin and twist of the body that carries its column.
         a: offset from the parent's origin.
     """
 
     before: Motion
     own: Motion
-    turn: Scalar
-    slide: Scalar
+    screw: tuple[Array, Array]
     place: Vec3
     twist: Twist
     a: Vec3
@@ -98,12 +88,7 @@ class ColumnWrenches:
 
 
 def inverse_slopes(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    qdd: Float[Array, " nv"],
-    f_ext: Float[Array, "n 6"] | None = None,
-    base: BaseMotion | None = None,
+    model: Model, q: Nq, qd: Nv, qdd: Nv, f_ext: FExt = None, base: Base = None
 ) -> tuple[Float[Array, "nv nv"], Float[Array, "nv nv"], Float[Array, "nv nv"]]:
     r"""The derivatives of the joint forces by q (along tangents), qd and qdd.
 
@@ -147,12 +132,7 @@ def inverse_slopes(
 
 
 def _recursion(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    qdd: Float[Array, " nv"],
-    f_ext: Float[Array, "n 6"] | None,
-    base: BaseMotion | None,
+    model: Model, q: Nq, qd: Nv, qdd: Nv, f_ext: FExt, base: Base
 ) -> tuple[Columns, ColumnWrenches]:
     """For each coordinate its columns and the wrenches they bring about.
 
@@ -170,13 +150,9 @@ def _recursion(
         handed = Composite(own.M.shift(a), own.B.shift(a), own.w.shift(a), E)
         return handed, (columns, _wrenches(own, columns, step.own.p))
 
+    M, w = RigidInertia.zero(q.dtype), Wrench.zero(q.dtype)
     none = VelocityMatrix.zero(q.dtype)
-    tip = Composite(
-        RigidInertia.zero(q.dtype),
-        none,
-        Wrench.zero(q.dtype),
-        None if f_ext is None else none,
-    )
+    tip = Composite(M, none, w, None if f_ext is None else none)
     steps = _steps(model, q, qd, qdd, base)
     rows = spread(t.lanes, (steps, inertias(model), external_wrenches(model, f_ext)))
     return collect(t.lanes, inward(t.lanes, inwards, tip, rows)[1], t.dof_steps)
@@ -207,13 +183,7 @@ def _wrenches(body: Composite, x: Columns, r: Vec3) -> ColumnWrenches:
     return ColumnWrenches(r, M.apply(p), Bp, turning, by_q, by_qd, Ep, Etp)
 
 
-def _steps(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    qdd: Float[Array, " nv"],
-    base: BaseMotion | None,
-) -> StepMotion:
+def _steps(model: Model, q: Nq, qd: Nv, qdd: Nv, base: Base) -> StepMotion:
     """All steps and their motions."""
     t, g = model.topology, Vec3.of(model.gravity)
     root, at = base_motion(q.dtype, base), motions(model, q, qd, qdd, base)
@@ -223,13 +193,13 @@ def _steps(
     before = from_parents(t.steps.parent[t.moving_steps], at, root)
     place, twist = take((at.p, at.twist), t.step_carriers)
     a = at.p - from_parents(t.steps.parent, at.p, root.p)
-    return StepMotion(before, at, *screw(model), place, twist, a)
+    return StepMotion(before, at, screw(model), place, twist, a)
 
 
 def _columns(x: StepMotion) -> Columns:
     """p, p', p'' and p' + pdot of one step."""
-    before, own = x.before, x.own
-    p = Twist(own.R.z * x.slide, own.R.z * x.turn)
+    before, own, (turn, slide) = x.before, x.own, x.screw
+    p = Twist(own.R.z * slide, own.R.z * turn)
     c = own.p - before.p
     twist, rate = before.twist.shift(c), before.rate.shift(c)
     rate = Twist(rate.v - cross(before.w, before.v), rate.w)
@@ -246,9 +216,7 @@ def _apart(model: Model) -> np.ndarray:
     return (body[i] != body[j]) | ~np.isin(body[i], t.quaternion_bodies)
 
 
-def _joint_slopes(
-    model: Model, q: Float[Array, " nq"], qd: Float[Array, " nv"]
-) -> tuple[Array, Array]:
+def _joint_slopes(model: Model, q: Nq, qd: Nv) -> tuple[Array, Array]:
     """The derivatives of the forces in the joints by q and by qd."""
 
     def at(d: Array) -> Array:

@@ -7,15 +7,13 @@ from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.kinematics import body_motions, configuration_rate
-from jaxdyn.algorithms.steps import at_last_steps, motions, screw
-from jaxdyn.model import AbstractForce, BodyState, Loads, Model
+from jaxdyn.algorithms.steps import WorldStep, at_last_steps, motions, screw
+from jaxdyn.model import AbstractForce, BodyState, Loads, Model, Nq, Nv
 from jaxdyn.program import collect, from_parents, inward, put, spread
-from jaxdyn.spatial import Vec3, cross, dot
+from jaxdyn.spatial import Vec3, Wrench
 
 
-def element_forces(
-    model: Model, q: Float[Array, " nq"], qd: Float[Array, " nv"]
-) -> Float[Array, " nv"]:
+def element_forces(model: Model, q: Nq, qd: Nv) -> Nv:
     r"""The joint forces $\sum_i J_i^T f_i + \tau$ of the force elements; O(n).
 
     One walk outward for the state of the bodies, one inward for the sums of wrenches.
@@ -24,14 +22,12 @@ def element_forces(
     return _projected(model, q, qd, wrenches) + tau
 
 
-def element_wrenches(
-    model: Model, q: Float[Array, " nq"], qd: Float[Array, " nv"]
-) -> Float[Array, "n 6"]:
+def element_wrenches(model: Model, q: Nq, qd: Nv) -> Float[Array, "n 6"]:
     """The wrenches of the force elements on all bodies, as `f_ext`."""
     return _sums(model, q, qd)[0]
 
 
-def element_energy(model: Model, q: Float[Array, " nq"]) -> Float[Array, ""]:
+def element_energy(model: Model, q: Nq) -> Float[Array, ""]:
     """The energy that the force elements store."""
     at = _state(model, q, jnp.zeros(model.nv, q.dtype))
     total = jnp.zeros((), q.dtype)
@@ -42,9 +38,7 @@ def element_energy(model: Model, q: Float[Array, " nq"]) -> Float[Array, ""]:
     return total
 
 
-def element_losses(
-    model: Model, q: Float[Array, " nq"], qd: Float[Array, " nv"]
-) -> Float[Array, ""]:
+def element_losses(model: Model, q: Nq, qd: Nv) -> Float[Array, ""]:
     """The power that the elements take and do not store."""
     along = configuration_rate(model, q, qd)
     stored = jax.jvp(lambda q: element_energy(model, q), (q,), (along,))[1]
@@ -80,13 +74,12 @@ def _projected(model: Model, q: Array, qd: Array, wrenches: Array) -> Array:
     a = at.p - from_parents(t.steps.parent, at.p, o)
 
     def transmit(children, x):
-        f, n, e, a, (turn, slide) = x
-        f, n = f + children[0], n + children[1]
-        return (f, n + cross(a, f)), turn * dot(e, n) + slide * dot(e, f)
+        step, wrench = x[0], x[1] + children
+        return step.to_parent(wrench), step.along(wrench)
 
-    f, n = Vec3.of(external[:, :3]), Vec3.of(external[:, 3:])
-    rows = spread(t.lanes, (f, n, at.R.z, a, screw(model)))
-    return collect(t.lanes, inward(t.lanes, transmit, (o, o), rows)[1], t.dof_steps)
+    rows = spread(t.lanes, (WorldStep(at.R.z, *screw(model), a), Wrench.of(external)))
+    _, tau = inward(t.lanes, transmit, Wrench.zero(q.dtype), rows)
+    return collect(t.lanes, tau, t.dof_steps)
 
 
 def _check(

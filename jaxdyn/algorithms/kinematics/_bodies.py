@@ -10,7 +10,7 @@ from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.kinematics._log_depth import parallel_motions, parallel_poses
 from jaxdyn.algorithms.steps import (
-    BaseMotion,
+    Base,
     Motion,
     motions,
     poses,
@@ -18,7 +18,7 @@ from jaxdyn.algorithms.steps import (
     screw,
     step_frames,
 )
-from jaxdyn.model import Model, arguments
+from jaxdyn.model import Model, Nq, Nv, arguments
 from jaxdyn.program import collect, compiled, from_parents, put, take
 from jaxdyn.spatial import Mat3, Twist, Vec3, cross
 
@@ -47,9 +47,7 @@ class Accelerations(eqx.Module):
 
 
 @compiled("method")
-def forward_kinematics(
-    model: Model, q: Float[Array, " nq"], *, method: str = "walk"
-) -> Poses:
+def forward_kinematics(model: Model, q: Nq, *, method: str = "walk") -> Poses:
     """The pose of every body frame in the world.
 
     R_i = R_p C_i Rz(theta_i), p_i = p_p + R_p b_i + e_i d_i.
@@ -69,7 +67,7 @@ def forward_kinematics(
 
 
 @compiled()
-def frame_poses(model: Model, q: Float[Array, " nq"]) -> Poses:
+def frame_poses(model: Model, q: Nq) -> Poses:
     """The pose in the world of every frame in `model.frame_names`."""
     model, q = arguments(model, q=q)
     bodies = forward_kinematics(model, q)
@@ -82,12 +80,7 @@ def frame_poses(model: Model, q: Float[Array, " nq"]) -> Poses:
 
 @compiled("method")
 def body_velocities(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    *,
-    base: BaseMotion | None = None,
-    method: str = "walk",
+    model: Model, q: Nq, qd: Nv, *, base: Base = None, method: str = "walk"
 ) -> Velocities:
     """The velocity of every body: of its origin and angular, in world axes.
 
@@ -106,13 +99,7 @@ def body_velocities(
 
 @compiled("method")
 def body_accelerations(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    qdd: Float[Array, " nv"],
-    *,
-    base: BaseMotion | None = None,
-    method: str = "walk",
+    model: Model, q: Nq, qd: Nv, qdd: Nv, *, base: Base = None, method: str = "walk"
 ) -> Accelerations:
     """The acceleration of every body: of its origin and angular, without gravity.
 
@@ -131,10 +118,7 @@ def body_accelerations(
 
 
 def jacobian(
-    model: Model,
-    q: Float[Array, " nq"],
-    body: str | int,
-    point: Float[Array, "3"] | None = None,
+    model: Model, q: Nq, body: str | int, point: Float[Array, "3"] | None = None
 ) -> Float[Array, "6 nv"]:
     """The matrix J with [v; w] = J qd for a body, linear rows first, in world axes.
 
@@ -148,11 +132,7 @@ def jacobian(
 
 @compiled("place")
 def jacobian_at(
-    model: Model,
-    q: Float[Array, " nq"],
-    point: Float[Array, "3"] | None = None,
-    *,
-    place: Place,
+    model: Model, q: Nq, point: Float[Array, "3"] | None = None, *, place: Place
 ) -> Float[Array, "6 nv"]:
     """As `jacobian`, for a place instead of a name."""
     at = jnp.zeros(3, model.dtype) if point is None else point
@@ -168,11 +148,7 @@ def jacobian_at(
 
 
 def jacobian_dot_qd(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    body: str | int,
-    point: Float[Array, "3"] | None = None,
+    model: Model, q: Nq, qd: Nv, body: str | int, point: Float[Array, "3"] | None = None
 ) -> Float[Array, "6"]:
     """The product Jdot qd of `jacobian`: the acceleration at qdd = 0, no gravity."""
     return _jacobian_dot_qd(model, q, qd, point, place=moving_place(model, body))
@@ -180,12 +156,7 @@ def jacobian_dot_qd(
 
 @compiled("place")
 def _jacobian_dot_qd(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    point: Float[Array, "3"] | None,
-    *,
-    place: Place,
+    model: Model, q: Nq, qd: Nv, point: Float[Array, "3"] | None, *, place: Place
 ) -> Float[Array, "6"]:
     at = jnp.zeros(3, model.dtype) if point is None else point
     model, q, qd, at = arguments(model, q=q, qd=qd, point=at)
@@ -197,7 +168,7 @@ def _jacobian_dot_qd(
 
 
 @compiled()
-def center_of_mass(model: Model, q: Float[Array, " nq"]) -> Float[Array, "3"]:
+def center_of_mass(model: Model, q: Nq) -> Float[Array, "3"]:
     """The centre of mass of all bodies, in the world; NaN if none has mass."""
     model, q = arguments(model, q=q)
     bodies = forward_kinematics(model, q)
@@ -206,11 +177,7 @@ def center_of_mass(model: Model, q: Float[Array, " nq"]) -> Float[Array, "3"]:
 
 
 def body_motions(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    qdd: Float[Array, " nv"] | None = None,
-    base: BaseMotion | None = None,
+    model: Model, q: Nq, qd: Nv, qdd: Nv | None = None, base: Base = None
 ) -> Motion:
     """The motion of every body, gravity not included; axes are those of the body."""
     last = model.topology.steps.last

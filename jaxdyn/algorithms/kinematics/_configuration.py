@@ -5,12 +5,12 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float, PRNGKeyArray, UInt32
 
-from jaxdyn.model import Model, Topology, arguments
+from jaxdyn.model import Model, Nq, Nv, Topology, arguments
 from jaxdyn.program import compiled, exchange, put, take
 from jaxdyn.spatial import Mat3, Quaternion, Vec3, exp, log, skew
 
 
-def neutral(model: Model) -> Float[Array, " nq"]:
+def neutral(model: Model) -> Nq:
     """The configuration with all coordinates zero and all quaternions the identity."""
     q = np.zeros(model.nq)
     q[model.topology.quaternion_q[:, 3]] = 1.0
@@ -18,9 +18,7 @@ def neutral(model: Model) -> Float[Array, " nq"]:
 
 
 @compiled()
-def integrate(
-    model: Model, q: Float[Array, " nq"], d: Float[Array, " nv"]
-) -> Float[Array, " nq"]:
+def integrate(model: Model, q: Nq, d: Nv) -> Nq:
     """The configuration reached from `q` along the tangent `d`, such as qd times dt.
 
     Coordinates add. A quaternion is multiplied by exp(d), a free position moves by R d:
@@ -40,9 +38,7 @@ def integrate(
 
 
 @compiled()
-def difference(
-    model: Model, q0: Float[Array, " nq"], q1: Float[Array, " nq"]
-) -> Float[Array, " nv"]:
+def difference(model: Model, q0: Nq, q1: Nq) -> Nv:
     """The shortest tangent from `q0` to `q1`: the inverse of `integrate`."""
     model, q0, q1 = arguments(model, q0=q0, q1=q1)
     t = model.topology
@@ -57,9 +53,7 @@ def difference(
 
 
 @compiled()
-def configuration_rate(
-    model: Model, q: Float[Array, " nq"], qd: Float[Array, " nv"]
-) -> Float[Array, " nq"]:
+def configuration_rate(model: Model, q: Nq, qd: Nv) -> Nq:
     r"""The rate dq/dt of all coordinates when the joints move with `qd`.
 
     Coordinates change by qd, a free position by R v, and a quaternion by half its
@@ -81,7 +75,7 @@ def configuration_rate(
     return rate
 
 
-def unit_quaternions(topology: Topology, q: Float[Array, " nq"]) -> Float[Array, " nq"]:
+def unit_quaternions(topology: Topology, q: Nq) -> Nq:
     """The configuration with its quaternions divided by their lengths."""
     if not topology.quaternion_q.size:
         return q
@@ -89,9 +83,7 @@ def unit_quaternions(topology: Topology, q: Float[Array, " nq"]) -> Float[Array,
     return exchange(q, topology.quaternion_q, units.array())
 
 
-def random_configuration(
-    model: Model, key: PRNGKeyArray | UInt32[Array, "2"]
-) -> Float[Array, " nq"]:
+def random_configuration(model: Model, key: PRNGKeyArray | UInt32[Array, "2"]) -> Nq:
     """A random configuration within the limits of the joints.
 
     Coordinates are uniform between their limits. Without limits angles lie between -pi
@@ -114,12 +106,12 @@ def random_configuration(
     return q.at[t.quaternion_q].set(Quaternion.of(normal).unit().array())
 
 
-def _free_rotation(model: Model, q: Float[Array, " nq"]) -> Mat3:
+def _free_rotation(model: Model, q: Nq) -> Mat3:
     """The rotation of each free joint from its joint frame to the body."""
     return Quaternion.of(take(q, model.topology.free_quaternion_q)).unit().matrix()
 
 
-def turning_rate(model: Model, qd: Float[Array, " nv"]) -> Float[Array, "nv nv"]:
+def turning_rate(model: Model, qd: Nv) -> Float[Array, "nv nv"]:
     r"""The matrix W with which tangents turn: $\dot d = \delta\dot q - W d$.
 
     Tangents of joints with a quaternion are in body axes, which turn while the body

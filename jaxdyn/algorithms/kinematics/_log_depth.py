@@ -6,10 +6,8 @@ no lever arm from a far origin cancels. All vectors have leaves [steps].
 
 from typing import TypeVar
 
-from jaxtyping import Array, Float
-
 from jaxdyn.algorithms.steps import (
-    BaseMotion,
+    Base,
     LocalStep,
     Motion,
     MovingFrame,
@@ -20,7 +18,7 @@ from jaxdyn.algorithms.steps import (
     local_steps,
     step_terms,
 )
-from jaxdyn.model import Model, Topology
+from jaxdyn.model import Model, Nq, Nv, Topology
 from jaxdyn.program import Jumps, from_parents, path_product, path_sum
 from jaxdyn.spatial import Mat3, Twist, Vec3, cross, turn_z
 
@@ -28,11 +26,7 @@ T = TypeVar("T")  # a pytree
 
 
 def parallel_motions(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    qdd: Float[Array, " nv"] | None = None,
-    base: BaseMotion | None = None,
+    model: Model, q: Nq, qd: Nv, qdd: Nv | None = None, base: Base = None
 ) -> Motion:
     """The motion of every step, gravity not included; axes are those of the step."""
     t, root = model.topology, base_motion(q.dtype, base)
@@ -43,7 +37,7 @@ def parallel_motions(
     return Motion(at.R, path_sum(t.jumps, a), Twist(v, at.w), at.rate)
 
 
-def parallel_poses(model: Model, q: Float[Array, " nq"]) -> tuple[Mat3, Vec3]:
+def parallel_poses(model: Model, q: Nq) -> tuple[Mat3, Vec3]:
     """The axes and origins of all steps."""
     t = model.topology
     R, _, a = placed(t, local_steps(model, q))

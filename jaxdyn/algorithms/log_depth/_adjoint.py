@@ -12,7 +12,6 @@ from dataclasses import replace
 import jax
 import jax.numpy as jnp
 import numpy as np
-from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.derivatives import (
     PowerGradient,
@@ -24,7 +23,7 @@ from jaxdyn.algorithms.derivatives import (
     sum_step,
 )
 from jaxdyn.algorithms.log_depth._factor import PieceStep, Released, SegmentFactor, Spin
-from jaxdyn.model import Contraction, Model
+from jaxdyn.model import Contraction, Model, Nq, Nv
 from jaxdyn.program import Laned, collect, inward, put, spread, subtree_sum, take
 from jaxdyn.spatial import Twist, Vec3, Wrench
 
@@ -33,12 +32,8 @@ Turns = tuple[Vec3, Vec3 | None]  # by_w and by_turn
 
 
 def parallel_pullback(
-    model: Model,
-    factor: SegmentFactor,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    weights: Float[Array, " nv"],
-) -> tuple[Float[Array, " nq"], Float[Array, " nv"], Float[Array, " nv"]]:
+    model: Model, factor: SegmentFactor, q: Nq, qd: Nv, weights: Nv
+) -> tuple[Nq, Nv, Nv]:
     r"""The gradients of `weights` times the joint accelerations by q, qd and tau.
 
     With the adjoint $\lambda = M^{-1}$ weights they are those of

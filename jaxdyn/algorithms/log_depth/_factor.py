@@ -27,7 +27,7 @@ from jaxdyn.algorithms.log_depth._segments import (
     wrench,
 )
 from jaxdyn.algorithms.steps import WorldStep, rates
-from jaxdyn.model import Contraction, Topology
+from jaxdyn.model import Contraction, Nv, Topology
 from jaxdyn.program import Laned, collect, compiled, inward, outward, put, spread
 from jaxdyn.spatial import Mat3, RigidInertia, Scalar, Twist, Vec3, Wrench, dot, pytree
 
@@ -142,11 +142,11 @@ class SegmentFactor(eqx.Module):
         return self._solve(b)
 
     @compiled()
-    def _solve(self, b: Float[Array, " nv"]) -> Float[Array, " nv"]:
+    def _solve(self, b: Nv) -> Nv:
         lanes = self._contraction.lanes
         return collect(lanes, self.driven(b).qdd, self.topology.dof_steps)
 
-    def driven(self, b: Float[Array, " nv"]) -> Released:
+    def driven(self, b: Nv) -> Released:
         """The motion from rest under the joint forces b alone."""
         x = self._contraction
         nothing = jnp.zeros((6, x.pieces), b.dtype)

@@ -6,7 +6,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
 from jaxdyn.algorithms.kinematics import parents_of, placed
 from jaxdyn.algorithms.log_depth._factor import (
@@ -27,9 +27,9 @@ from jaxdyn.algorithms.log_depth._segments import (
     vector,
     wrench,
 )
-from jaxdyn.algorithms.recursions import eliminate, pivot_terms
+from jaxdyn.algorithms.recursions import eliminate, stays
 from jaxdyn.algorithms.steps import (
-    BaseMotion,
+    Base,
     MovingFrame,
     WorldStep,
     accelerated,
@@ -40,7 +40,7 @@ from jaxdyn.algorithms.steps import (
     rates,
     step_terms,
 )
-from jaxdyn.model import CHUNK, Contraction, Model, Topology
+from jaxdyn.model import CHUNK, Contraction, FExt, Model, Nq, Nv, Topology
 from jaxdyn.program import (
     Laned,
     collect,
@@ -84,14 +84,14 @@ class Part:
 
 def parallel_forward(
     model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    tau: Float[Array, " nv"],
-    f_ext: Float[Array, "n 6"] | None = None,
-    base: BaseMotion | None = None,
+    q: Nq,
+    qd: Nv,
+    tau: Nv,
+    f_ext: FExt = None,
+    base: Base = None,
     chunk: int = CHUNK,
     refine: int = 0,
-) -> tuple[Float[Array, " nv"], SegmentFactor]:
+) -> tuple[Nv, SegmentFactor]:
     r"""The joint accelerations under the joint forces `tau`, and a factor of M.
 
     [Ghosal] names parallel methods of O(log n) for very large systems; [Featherstone]
@@ -128,8 +128,8 @@ def parallel_forward(
     step = WorldStep.of(terms.local, R, a)
     given = spread(x.lanes, (step, R, w0, terms.qd, terms.bias, pi, external))
     others = spread(x.lanes, (*_loans(t, x, R, pi, a), rates(t, tau)))
-    levels = zip(given, others, pivot_terms(model, x.lanes), strict=True)
-    at_rest = [_at_rest(*x, *y, stay) for x, y, stay in levels]
+    levels = zip(given, others, stays(model, x.lanes), strict=True)
+    at_rest = [_at_rest(*level) for level in levels]
     rows, spins = tuple(x[0] for x in at_rest), tuple(x[1] for x in at_rest)
     handed, kept = inward(x.lanes, _gather, _nothing(q.dtype), rows)
     steps = tuple(level[0] for level in kept)
@@ -154,20 +154,9 @@ def parallel_forward(
     return collect(x.lanes, found.qdd, t.dof_steps), factor
 
 
-def _at_rest(
-    step: WorldStep,
-    R: Mat3,
-    w0: Vec3,
-    qd: Scalar,
-    bias: Twist | None,
-    pi: Array,
-    external: Array | None,
-    lent: RigidInertia,
-    is_exit: Scalar,
-    tau: Scalar,
-    stay: Scalar,
-) -> tuple[PieceStep, Spin]:
+def _at_rest(given: tuple, others: tuple, stay: Scalar) -> tuple[PieceStep, Spin]:
     """Each step with the wrench of its body where its parent does not accelerate."""
+    (step, R, w0, qd, bias, pi, external), (lent, is_exit, tau) = given, others
     still = Twist.zero(w0.x.dtype)
     at = accelerated(MovingFrame(R, w0, still), R, step, qd, None, bias)
     inertia = RigidInertia.of(pi).rotate(R)

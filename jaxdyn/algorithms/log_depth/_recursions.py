@@ -15,7 +15,7 @@ from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.kinematics import accelerations, placed
 from jaxdyn.algorithms.steps import (
-    BaseMotion,
+    Base,
     WorldStep,
     base_frame,
     external_wrenches,
@@ -26,7 +26,7 @@ from jaxdyn.algorithms.steps import (
     pairs,
     step_terms,
 )
-from jaxdyn.model import Model, Topology
+from jaxdyn.model import FExt, Model, Nq, Nv, Topology
 from jaxdyn.program import path_sum, put, subtree_sum, take
 from jaxdyn.spatial import RigidInertia, Wrench, cross
 
@@ -34,13 +34,8 @@ T = TypeVar("T")  # a pytree
 
 
 def parallel_newton_euler(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    qdd: Float[Array, " nv"] | None,
-    f_ext: Float[Array, "n 6"] | None = None,
-    base: BaseMotion | None = None,
-) -> Float[Array, " nv"]:
+    model: Model, q: Nq, qd: Nv, qdd: Nv | None, f_ext: FExt = None, base: Base = None
+) -> Nv:
     r"""Joint forces of the rigid bodies alone, gravity included.
 
     $$F = \sum_{subtree} f, \quad N = \sum_{subtree} (n + \sum_{children} a \times F),
@@ -59,7 +54,7 @@ def parallel_newton_euler(
     return take(tau, t.dof_steps)
 
 
-def parallel_composite(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nv nv"]:
+def parallel_composite(model: Model, q: Nq) -> Float[Array, "nv nv"]:
     """The inertia matrix M(q), without the armature of the joints.
 
     The equations of `composite` in O(log n) steps: masses of all subtrees, then their

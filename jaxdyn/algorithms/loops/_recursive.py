@@ -8,7 +8,7 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.loops._rows import LoopRows
-from jaxdyn.algorithms.recursions import Factor, eliminate, pivot_terms
+from jaxdyn.algorithms.recursions import Factor, eliminate, stays
 from jaxdyn.algorithms.steps import PlacedStep, WorldStep, rates, world_steps
 from jaxdyn.model import LoopPlan, Model, Topology, loop_plan
 from jaxdyn.program import Laned, collect, inward, outward, put, spread, take
@@ -133,7 +133,7 @@ def recursive(model: Model, q: Vector, factor: Factor, rows: LoopRows) -> Recurs
     bodies = tuple((x.body_a, x.body_b, len(x.rows)) for x in model.loops)
     plan = loop_plan(model.topology, bodies)
     own, steps = _own_rows(model, plan, rows), world_steps(model, q)
-    return Recursive(own, steps, pivot_terms(model), model.topology, plan)
+    return Recursive(own, steps, stays(model), model.topology, plan)
 
 
 def _inwards(children: Subtree, x: StepRows):

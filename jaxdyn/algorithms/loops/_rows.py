@@ -12,7 +12,7 @@ from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.kinematics import Poses, body_motions, forward_kinematics
 from jaxdyn.algorithms.steps import Motion, WorldStep, product, world_steps
-from jaxdyn.model import ROWS, Model, Side, arguments
+from jaxdyn.model import ROWS, Model, Nq, Nv, Side, arguments
 from jaxdyn.program import collect, compiled, from_parents, put, take
 from jaxdyn.spatial import Mat3, Twist, Vec3, Wrench, cross, cross_columns
 
@@ -32,7 +32,7 @@ class LoopRows(eqx.Module):
 
 
 @compiled()
-def loop_residual(model: Model, q: Float[Array, " nq"]) -> Float[Array, " nc"]:
+def loop_residual(model: Model, q: Nq) -> Float[Array, " nc"]:
     """How far the loops are open at `q`: the rows of each cut joint, loop by loop.
 
     Lengths in metres, and small angles (their sines) in radians.
@@ -42,7 +42,7 @@ def loop_residual(model: Model, q: Float[Array, " nq"]) -> Float[Array, " nc"]:
 
 
 @compiled()
-def loop_jacobian(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nc nv"]:
+def loop_jacobian(model: Model, q: Nq) -> Float[Array, "nc nv"]:
     r"""The matrix Psi(q) with $\dot\varphi = \Psi \dot q$, [Ghosal] lecture 30."""
     model, q = arguments(model, q=q)
     at = collect(model.topology.lanes, world_steps(model, q))
@@ -51,9 +51,7 @@ def loop_jacobian(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nc nv"]
 
 
 @compiled()
-def loop_bias(
-    model: Model, q: Float[Array, " nq"], qd: Float[Array, " nv"]
-) -> Float[Array, " nc"]:
+def loop_bias(model: Model, q: Nq, qd: Nv) -> Float[Array, " nc"]:
     r"""The right-hand side $-\dot\Psi \dot q$ of $\Psi \ddot q = -\dot\Psi \dot q$."""
     model, q, qd = arguments(model, q=q, qd=qd)
     return -second_rates(model, body_motions(model, q, qd, None))
@@ -61,7 +59,7 @@ def loop_bias(
 
 @compiled()
 def loop_wrenches(
-    model: Model, q: Float[Array, " nq"], loop_forces: Float[Array, " nc"]
+    model: Model, q: Nq, loop_forces: Float[Array, " nc"]
 ) -> Float[Array, "loops 6"]:
     """Force and moment that body a of each loop receives through its cut joint.
 
@@ -83,10 +81,8 @@ def loop_rows(model: Model, poses: Poses) -> LoopRows:
         load_a, load_b = ROWS[row].loads(a, b)
         on_a.append(Wrench(*load_a).shift(a.arm).array())
         on_b.append(Wrench(*load_b).shift(b.arm).array())
-    return LoopRows(
-        _openings(model, a, b),
-        *(_chosen(model, loads) for loads in (on_a, on_b)),
-    )
+    wrenches = (_chosen(model, loads) for loads in (on_a, on_b))
+    return LoopRows(_openings(model, a, b), *wrenches)
 
 
 def loop_frames(model: Model, poses: Poses) -> tuple[Side, Side]:

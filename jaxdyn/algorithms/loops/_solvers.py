@@ -24,7 +24,7 @@ from jaxdyn.algorithms.loops._rows import (
     row_rates,
 )
 from jaxdyn.algorithms.recursions import Factor, composite, newton_euler
-from jaxdyn.model import Model
+from jaxdyn.model import Model, Nq
 from jaxdyn.program import collect
 from jaxdyn.spatial import Scalar
 
@@ -32,9 +32,7 @@ Vector = Float[Array, "..."]
 Pair = tuple[Vector, Vector]
 
 
-def solve_saddle(
-    model: Model, q: Vector, solver: Callable, phi: Vector, b: Vector
-) -> Pair:
+def solve_saddle(model: Model, q: Nq, solver: Callable, phi: Vector, b: Vector) -> Pair:
     """The solution (x, lambda) by `solver(phi, b)`, which counts as a constant.
 
     Its derivatives are those of the equations.
@@ -174,11 +172,7 @@ class SequentialRegularization(eqx.Module):
 
 
 def sequential_regularization(
-    model: Model,
-    q: Vector,
-    factor: Factor,
-    rows: LoopRows,
-    tolerance: float | None = None,
+    model: Model, q: Nq, factor: Factor, rows: LoopRows, tolerance: float | None = None
 ) -> SequentialRegularization:
     """Prepare `SequentialRegularization`."""
     if tolerance is not None and not 0 < tolerance < 1:

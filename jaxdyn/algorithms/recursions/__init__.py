@@ -25,7 +25,7 @@ from jaxdyn.algorithms.recursions._factor import denoc_factor as denoc_factor
 from jaxdyn.algorithms.recursions._factor import eliminate as eliminate
 from jaxdyn.algorithms.recursions._factor import least_pivot as least_pivot
 from jaxdyn.algorithms.recursions._factor import pivot_shares as pivot_shares
-from jaxdyn.algorithms.recursions._factor import pivot_terms as pivot_terms
+from jaxdyn.algorithms.recursions._factor import stays as stays
 from jaxdyn.algorithms.recursions._gibbs_appell import gibbs_appell as gibbs_appell
 from jaxdyn.algorithms.recursions._gibbs_appell import (
     gibbs_appell_inertia as gibbs_appell_inertia,

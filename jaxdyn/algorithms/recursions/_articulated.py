@@ -1,15 +1,10 @@
 """Forward dynamics by articulated bodies."""
 
-from jaxtyping import Array, Float
+from jaxtyping import Array
 
-from jaxdyn.algorithms.recursions._factor import (
-    Eliminated,
-    Factor,
-    eliminate,
-    pivot_terms,
-)
+from jaxdyn.algorithms.recursions._factor import Eliminated, Factor, eliminate, stays
 from jaxdyn.algorithms.steps import (
-    BaseMotion,
+    Base,
     MovingFrame,
     PlacedStep,
     StepTerms,
@@ -21,7 +16,7 @@ from jaxdyn.algorithms.steps import (
     rates,
     step_terms,
 )
-from jaxdyn.model import Model
+from jaxdyn.model import FExt, Model, Nq, Nv
 from jaxdyn.program import collect, inward, outward, spread
 from jaxdyn.spatial import (
     ArticulatedInertia,
@@ -36,13 +31,8 @@ from jaxdyn.spatial import (
 
 
 def articulated(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    tau: Float[Array, " nv"],
-    f_ext: Float[Array, "n 6"] | None = None,
-    base: BaseMotion | None = None,
-) -> tuple[Float[Array, " nv"], Factor]:
+    model: Model, q: Nq, qd: Nv, tau: Nv, f_ext: FExt = None, base: Base = None
+) -> tuple[Nv, Factor]:
     r"""The joint accelerations under the joint forces `tau`, and the factor of M.
 
     $$u_i = \tau_i - p_i^T P_i, \quad P_{i-1} = \ldots + A^T (P_i + \bar M_i c_i +
@@ -87,7 +77,7 @@ def articulated(
     terms = step_terms(model, q, qd, None), inertias(model), external
     start = root.R, Vec3.zero(q.dtype), root.w
     moved = outward(t.lanes, motion, start, spread(t.lanes, terms))
-    forces = zip(pivot_terms(model), spread(t.lanes, rates(t, tau)), strict=True)
+    forces = zip(stays(model), spread(t.lanes, rates(t, tau)), strict=True)
     rows = tuple((*x, *y) for x, y in zip(moved, forces, strict=True))
     tip = ArticulatedInertia.zero(q.dtype), Wrench.zero(q.dtype)
     _, kept = inward(t.lanes, gather, tip, rows)

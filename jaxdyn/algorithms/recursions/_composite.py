@@ -3,12 +3,12 @@
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.steps import PlacedStep, mirrored, pairs, world_steps
-from jaxdyn.model import Model
+from jaxdyn.model import Model, Nq
 from jaxdyn.program import collect, inward
 from jaxdyn.spatial import RigidInertia
 
 
-def composite(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nv nv"]:
+def composite(model: Model, q: Nq) -> Float[Array, "nv nv"]:
     r"""The inertia matrix M(q), without the armature of the joints.
 
     $$M_{ij} = p_i^T A_{ji}^T \tilde M_j p_j, \qquad

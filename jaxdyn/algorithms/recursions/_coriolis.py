@@ -6,7 +6,7 @@ from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.recursions._joint_forces import gyroscopic_forces
 from jaxdyn.algorithms.steps import WorldStep, filled, inertias, motions, pairs, screw
-from jaxdyn.model import Model, Topology
+from jaxdyn.model import Model, Nq, Nv, Topology
 from jaxdyn.program import collect, from_parents, inward, spread, take
 from jaxdyn.spatial import (
     Mat3,
@@ -62,9 +62,7 @@ def velocity_matrix(M: RigidInertia, w: Vec3) -> VelocityMatrix:
     return VelocityMatrix(cross(w, M.h), half + half.T - skew(M.I @ w * 0.5))
 
 
-def coriolis(
-    model: Model, q: Float[Array, " nq"], qd: Float[Array, " nv"]
-) -> Float[Array, "nv nv"]:
+def coriolis(model: Model, q: Nq, qd: Nv) -> Float[Array, "nv nv"]:
     r"""The matrix C(q, qd) with C qd the velocity forces and Mdot - 2 C skew.
 
     $$C = N^T (M \dot N + B N), \quad B_i = \begin{bmatrix} 0 & -\tilde u \\ 0 & Y

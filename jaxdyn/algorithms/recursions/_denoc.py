@@ -4,15 +4,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
-from jaxdyn.algorithms.recursions._factor import (
-    Eliminated,
-    Factor,
-    eliminate,
-    pivot_terms,
-)
+from jaxdyn.algorithms.recursions._factor import Eliminated, Factor, eliminate, stays
 from jaxdyn.algorithms.recursions._noc import layout, natural, propagation
 from jaxdyn.algorithms.steps import (
-    BaseMotion,
+    Base,
     MovingFrame,
     PlacedStep,
     StepTerms,
@@ -27,7 +22,7 @@ from jaxdyn.algorithms.steps import (
     step_terms,
     world_steps,
 )
-from jaxdyn.model import Model, arguments
+from jaxdyn.model import FExt, Model, Nq, Nv, arguments
 from jaxdyn.program import Laned, collect, compiled, inward, outward, spread, take
 from jaxdyn.spatial import (
     ArticulatedInertia,
@@ -41,13 +36,8 @@ from jaxdyn.spatial import (
 
 
 def denoc(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    qdd: Float[Array, " nv"] | None,
-    f_ext: Float[Array, "n 6"] | None = None,
-    base: BaseMotion | None = None,
-) -> Float[Array, " nv"]:
+    model: Model, q: Nq, qd: Nv, qdd: Nv | None, f_ext: FExt = None, base: Base = None
+) -> Nv:
     r"""Joint forces of the rigid bodies alone, gravity included.
 
     $$\tau = N_d^T N_l^T w, \qquad w = M \dot t + \Omega M E t - w^E$$
@@ -69,13 +59,8 @@ def denoc(
 
 
 def denoc_forward(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    tau: Float[Array, " nv"],
-    f_ext: Float[Array, "n 6"] | None = None,
-    base: BaseMotion | None = None,
-) -> tuple[Float[Array, " nv"], Factor]:
+    model: Model, q: Nq, qd: Nv, tau: Nv, f_ext: FExt = None, base: Base = None
+) -> tuple[Nv, Factor]:
     r"""Joint accelerations under the joint forces `tau`, and the factor of M.
 
     $$U D U^T \ddot q = \varphi, \qquad \varphi = \tau - N_d^T N_l^T w \;
@@ -103,7 +88,7 @@ def denoc_forward(
         return handed, (Eliminated(at.step, at.r, psi, m_hat), phi_hat / m_hat)
 
     loads = _forward(model, q, qd, None, f_ext, base)
-    forces = zip(pivot_terms(model), spread(t.lanes, rates(t, tau)), strict=True)
+    forces = zip(stays(model), spread(t.lanes, rates(t, tau)), strict=True)
     rows = tuple((*x, *y) for x, y in zip(loads, forces, strict=True))
     tip = ArticulatedInertia.zero(q.dtype), Wrench.zero(q.dtype)
     _, kept = inward(t.lanes, inwards, tip, rows)
@@ -111,7 +96,7 @@ def denoc_forward(
     return factor.substitute(tuple(level[1] for level in kept)), factor
 
 
-def denoc_inertia(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nv nv"]:
+def denoc_inertia(model: Model, q: Nq) -> Float[Array, "nv nv"]:
     r"""The inertia matrix M(q), without the armature of the joints.
 
     $$i_{ij} = p_i^T A_{ji}^T \tilde M_j p_j, \qquad
@@ -140,7 +125,7 @@ def denoc_inertia(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nv nv"]
 
 @compiled()
 def denoc_matrices(
-    model: Model, q: Float[Array, " nq"]
+    model: Model, q: Nq
 ) -> tuple[Float[Array, "twists twists"], Float[Array, "twists nv"]]:
     r"""The matrices N_l and N_d with $t = N_l N_d \dot q$.
 
@@ -159,12 +144,7 @@ def denoc_matrices(
 
 
 def _forward(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    qdd: Float[Array, " nv"] | None,
-    f_ext: Float[Array, "n 6"] | None,
-    base: BaseMotion | None,
+    model: Model, q: Nq, qd: Nv, qdd: Nv | None, f_ext: FExt, base: Base
 ) -> Laned[tuple[PlacedStep, Wrench]]:
     """[Shah] Table 1, step 1: each step with its inertia and its wrench w, laned."""
     lanes = model.topology.lanes
@@ -188,9 +168,7 @@ def _forward(
         if terms.bias is not None:
             dt = dt + terms.bias.rotate(R)
         M = RigidInertia.of(pi).rotate(R)
-        wrench = less_external(
-            M.wrench(w, dt), external
-        )  # w = M dt + Omega M E t - w_E
+        wrench = less_external(M.wrench(w, dt), external)  # M dt + Omega M E t - w_E
         placed = PlacedStep(step, r0 + step.a, M)
         return (MovingFrame(R, w, dt), placed.r), (placed, wrench)
 

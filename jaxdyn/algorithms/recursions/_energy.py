@@ -13,8 +13,8 @@ from jaxdyn.algorithms.recursions._joint_forces import (
     elastic_energy,
 )
 from jaxdyn.algorithms.recursions._noc import center_inertias, layout, natural
-from jaxdyn.algorithms.steps import BaseMotion, product
-from jaxdyn.model import Model, arguments
+from jaxdyn.algorithms.steps import Base, product
+from jaxdyn.model import FExt, Model, Nq, Nv, arguments
 from jaxdyn.program import compiled
 from jaxdyn.spatial import Sym3, Vec3, cross, dot, similarity
 
@@ -45,11 +45,7 @@ class Power(eqx.Module):
 
 @compiled()
 def kinetic_energy(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    *,
-    base: BaseMotion | None = None,
+    model: Model, q: Nq, qd: Nv, *, base: Base = None
 ) -> Float[Array, ""]:
     r"""The kinetic energy of the bodies and rotors.
 
@@ -67,7 +63,7 @@ def kinetic_energy(
 
 
 @compiled()
-def potential_energy(model: Model, q: Float[Array, " nq"]) -> Float[Array, ""]:
+def potential_energy(model: Model, q: Nq) -> Float[Array, ""]:
     r"""The energy of gravity, of the springs in the joints and of force elements.
 
     $$V = -\sum_i m_i\, g \cdot c_i + \tfrac12 \sum_k \text{stiffness}_k\, d_k^2$$
@@ -83,21 +79,14 @@ def potential_energy(model: Model, q: Float[Array, " nq"]) -> Float[Array, ""]:
 
 
 @compiled()
-def lagrangian(
-    model: Model, q: Float[Array, " nq"], qd: Float[Array, " nv"]
-) -> Float[Array, ""]:
+def lagrangian(model: Model, q: Nq, qd: Nv) -> Float[Array, ""]:
     """Kinetic less potential energy: its Euler-Lagrange expression is tau."""
     return kinetic_energy(model, q, qd) - potential_energy(model, q)
 
 
 @compiled()
 def gibbs_function(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    qdd: Float[Array, " nv"],
-    *,
-    base: BaseMotion | None = None,
+    model: Model, q: Nq, qd: Nv, qdd: Nv, *, base: Base = None
 ) -> Float[Array, ""]:
     r"""Gibbs' function, the "energy of acceleration" of the bodies.
 
@@ -118,14 +107,7 @@ def gibbs_function(
 
 
 @compiled()
-def power(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    tau: Float[Array, " nv"],
-    *,
-    f_ext: Float[Array, "n 6"] | None = None,
-) -> Power:
+def power(model: Model, q: Nq, qd: Nv, tau: Nv, *, f_ext: FExt = None) -> Power:
     """The power that flows into and out of the robot, base at rest."""
     model, q, qd, tau, f_ext = arguments(model, q=q, qd=qd, tau=tau, f_ext=f_ext)
     external = jnp.zeros((), q.dtype)
@@ -138,13 +120,7 @@ def power(
 
 
 @compiled()
-def momentum(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    *,
-    base: BaseMotion | None = None,
-) -> Momentum:
+def momentum(model: Model, q: Nq, qd: Nv, *, base: Base = None) -> Momentum:
     """Linear momentum, and angular momentum about the centre of mass, world axes."""
     model, q, qd, base = arguments(model, q=q, qd=qd, base=base)
     at = body_motions(model, q, qd, base=base)
@@ -156,9 +132,7 @@ def momentum(
 
 
 @compiled()
-def centroidal_momentum_matrix(
-    model: Model, q: Float[Array, " nq"]
-) -> Float[Array, "6 nv"]:
+def centroidal_momentum_matrix(model: Model, q: Nq) -> Float[Array, "6 nv"]:
     """The matrix that maps qd to [linear; angular] momentum, as in `momentum`."""
     model, q = arguments(model, q=q)
     at = layout(model, q)

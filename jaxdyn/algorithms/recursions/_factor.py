@@ -18,7 +18,7 @@ from jaxdyn.algorithms.steps import (
     rates,
     world_steps,
 )
-from jaxdyn.model import Model, Topology
+from jaxdyn.model import Model, Nq, Nv, Topology
 from jaxdyn.program import Laned, Lanes, collect, compiled, inward, outward, spread
 from jaxdyn.spatial import (
     ArticulatedInertia,
@@ -78,13 +78,9 @@ class Factor(eqx.Module):
         is_float = jnp.issubdtype(b.dtype, jnp.floating)
         dtype = np.result_type(own, b.dtype) if is_float else own
         cast, b = jax.tree.map(lambda x: x.astype(dtype), (self, b))
-        return cast._solve(b) if b.ndim == 1 else cast._solve_columns(b)
+        return cast._solve(b)
 
-    def half(self, b: Float[Array, " nv *columns"]) -> Float[Array, " nv *columns"]:
-        r"""The product $D^{-1/2} U^{-1} b$, whose square is $b^T M^{-1} b$."""
-        return self._half(b) if b.ndim == 1 else self._half_columns(b)
-
-    def other_half(self, y: Float[Array, " nv"]) -> Float[Array, " nv"]:
+    def other_half(self, y: Nv) -> Nv:
         r"""The product $U^{-T} D^{-1/2} y$: of y = `half` of b it is M⁻¹ b."""
         lanes = self.topology.lanes
         rows = spread(lanes, rates(self.topology, y))
@@ -92,21 +88,35 @@ class Factor(eqx.Module):
         return self.substitute(tuple(y / jnp.sqrt(x.m_hat) for y, x in pairs))
 
     @compiled()
-    def _solve(self, b: Float[Array, " nv"]) -> Float[Array, " nv"]:
+    def _solve(self, b: Float[Array, " nv *columns"]) -> Float[Array, " nv *columns"]:
         r"""First U phi_hat = b and D phi_tilde = phi_hat inward, then Uᵀ x = phi_tilde.
 
-        [Shah] eq. 23 and Table 3, [Mohan] section 4, steps A to D.
+        [Shah] eq. 23 and Table 3, [Mohan] section 4, steps A to D. Small systems take
+        many columns with U as a matrix: O(n²), but in long rows, which is faster for 7
+        joints than one column after the other (`benchmarks/choices.py`).
         """
-        return self.substitute(self._eliminated(b))
+        if b.ndim == 1:
+            return self.substitute(self._eliminated(b))
+        if not 0 < self.topology.nv <= DENSE:
+            return jax.vmap(self._solve, in_axes=1, out_axes=1)(b)
+        above = self.U - jnp.eye(self.topology.nv, dtype=b.dtype)
+        x = _removed(above.T, b, reverse=True)
+        return _removed(above, x / self.D[:, None])
 
     @compiled()
-    def _half(self, b: Float[Array, " nv"]) -> Float[Array, " nv"]:
+    def half(self, b: Float[Array, " nv *columns"]) -> Float[Array, " nv *columns"]:
+        r"""The product $D^{-1/2} U^{-1} b$, whose square is $b^T M^{-1} b$."""
         t = self.topology
-        pairs = zip(self._eliminated(b), self.steps, strict=True)
-        rows = tuple(phi_tilde * jnp.sqrt(x.m_hat) for phi_tilde, x in pairs)
-        return collect(t.lanes, rows, t.dof_steps)
+        if b.ndim == 1:
+            pairs = zip(self._eliminated(b), self.steps, strict=True)
+            rows = tuple(phi_tilde * jnp.sqrt(x.m_hat) for phi_tilde, x in pairs)
+            return collect(t.lanes, rows, t.dof_steps)
+        if not 0 < t.nv <= DENSE:
+            return jax.vmap(self.half, in_axes=1, out_axes=1)(b)
+        above = self.U - jnp.eye(t.nv, dtype=b.dtype)
+        return _removed(above.T, b, reverse=True) / jnp.sqrt(self.D)[:, None]
 
-    def _eliminated(self, b: Float[Array, " nv"]) -> Laned[Array]:
+    def _eliminated(self, b: Nv) -> Laned[Array]:
         """The vector phi_tilde of [Shah] Table 3, step 1, laned."""
         lanes = self.topology.lanes
 
@@ -120,31 +130,7 @@ class Factor(eqx.Module):
         rows = tuple(zip(self.steps, phi, strict=True))
         return inward(lanes, eliminate, Wrench.zero(b.dtype), rows)[1]
 
-    @compiled()
-    def _solve_columns(
-        self, b: Float[Array, "nv columns"]
-    ) -> Float[Array, "nv columns"]:
-        """The same for all columns at once: for small systems with U as a matrix.
-
-        One column after the other takes O(n) each; with U it is O(n²), but in long
-        rows: faster for 7 joints (`benchmarks/choices.py`).
-        """
-        if not 0 < self.topology.nv <= DENSE:
-            return jax.vmap(self._solve, in_axes=1, out_axes=1)(b)
-        above = self.U - jnp.eye(self.topology.nv, dtype=b.dtype)
-        x = _removed(above.T, b, reverse=True)
-        return _removed(above, x / self.D[:, None])
-
-    @compiled()
-    def _half_columns(
-        self, b: Float[Array, "nv columns"]
-    ) -> Float[Array, "nv columns"]:
-        if not 0 < self.topology.nv <= DENSE:
-            return jax.vmap(self._half, in_axes=1, out_axes=1)(b)
-        above = self.U - jnp.eye(self.topology.nv, dtype=b.dtype)
-        return _removed(above.T, b, reverse=True) / jnp.sqrt(self.D)[:, None]
-
-    def substitute(self, phi_tilde: Laned[Array]) -> Float[Array, " nv"]:
+    def substitute(self, phi_tilde: Laned[Array]) -> Nv:
         r"""The solution x of $U^T x = \tilde\varphi$: [Shah] Table 3, step 2."""
 
         def outwards(mu: Twist, x: tuple[Eliminated, Scalar]):
@@ -167,7 +153,7 @@ class Factor(eqx.Module):
         return above * (1 - one) + one
 
     @property
-    def D(self) -> Float[Array, " nv"]:
+    def D(self) -> Nv:
         """The pivots m_hat; those of a real robot are positive."""
         pivots = tuple(x.m_hat for x in self.steps)
         return collect(self.topology.lanes, pivots, self.topology.dof_steps)
@@ -201,7 +187,7 @@ def _removed(rows: Array, b: Array, reverse: bool = False) -> Array:
     return lax.scan(remove, b, (rows, jnp.arange(len(rows))), reverse=reverse)[0]
 
 
-def denoc_factor(model: Model, q: Float[Array, " nq"]) -> Factor:
+def denoc_factor(model: Model, q: Nq) -> Factor:
     r"""The factor of the inertia matrix, armature included.
 
     $$\hat\psi_i = \hat M_i p_i, \quad \hat m_i = p_i^T \hat\psi_i, \quad
@@ -218,12 +204,12 @@ def denoc_factor(model: Model, q: Float[Array, " nq"]) -> Factor:
         psi, m_hat, M_bar = eliminate(M_hat, at.step, stay)
         return M_bar.shift(at.step.a), Eliminated(at.step, at.r, psi, m_hat)
 
-    rows = tuple(zip(world_steps(model, q), pivot_terms(model), strict=True))
+    rows = tuple(zip(world_steps(model, q), stays(model), strict=True))
     _, kept = inward(lanes, inwards, ArticulatedInertia.zero(q.dtype), rows)
     return Factor(kept, model.topology)
 
 
-def pivot_shares(model: Model, q: Float[Array, " nq"]) -> Float[Array, " nv"]:
+def pivot_shares(model: Model, q: Nq) -> Nv:
     r"""How much of the inertia that it moves resists each joint.
 
     $$\hat m_i / (\mathrm{turn}^2\, tr\, \hat D_i + \mathrm{slide}^2\, tr\, \hat A_i
@@ -237,13 +223,13 @@ def pivot_shares(model: Model, q: Float[Array, " nq"]) -> Float[Array, " nv"]:
     return m_hat / own
 
 
-def least_pivot(model: Model, q: Float[Array, " nq"]) -> Float[Array, ""]:
+def least_pivot(model: Model, q: Nq) -> Float[Array, ""]:
     """The least pivot relative to what its rounding is measured by, S."""
     m_hat, _, whole = _pivots(model, q)
     return (m_hat / whole).min(initial=1)
 
 
-def _pivots(model: Model, q: Float[Array, " nq"]) -> tuple[Array, Array, Array]:
+def _pivots(model: Model, q: Nq) -> tuple[Array, Array, Array]:
     """The pivots, and what their rounding is measured by: `pivot_shares`, and S.
 
     S is that of `singular_joints`: the sizes of all that M_hat was formed from.
@@ -266,7 +252,7 @@ def _pivots(model: Model, q: Float[Array, " nq"]) -> tuple[Array, Array, Array]:
         handed = M_bar.shift(step.a), S.shift(step.a)
         return handed, (m_hat, own + stay, whole + stay)
 
-    rows = tuple(zip(world_steps(model, q), pivot_terms(model), strict=True))
+    rows = tuple(zip(world_steps(model, q), stays(model), strict=True))
     none = ArticulatedInertia.zero(q.dtype)
     _, kept = inward(t.lanes, inwards, (none, none), rows)
     return collect(t.lanes, kept, t.dof_steps)
@@ -289,7 +275,7 @@ def eliminate(
     return psi, m_hat, M_hat.minus_dyad(psi_hat, psi)
 
 
-def pivot_terms(model: Model, lanes: Lanes | None = None) -> Laned[Array]:
+def stays(model: Model, lanes: Lanes | None = None) -> Laned[Array]:
     """What is added to each pivot: the armature; 1 for steps that cannot move."""
     t = model.topology
     lanes = t.lanes if lanes is None else lanes

@@ -5,7 +5,7 @@ import jax.numpy as jnp
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.steps import (
-    BaseMotion,
+    Base,
     MovingFrame,
     PlacedStep,
     StepTerms,
@@ -21,7 +21,7 @@ from jaxdyn.algorithms.steps import (
     step_terms,
     world_steps,
 )
-from jaxdyn.model import Model
+from jaxdyn.model import FExt, Model, Nq, Nv
 from jaxdyn.program import collect, inward, outward, spread, take
 from jaxdyn.spatial import (
     Mat3,
@@ -41,13 +41,8 @@ from jaxdyn.spatial import (
 
 
 def gibbs_appell(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    qdd: Float[Array, " nv"] | None,
-    f_ext: Float[Array, "n 6"] | None = None,
-    base: BaseMotion | None = None,
-) -> Float[Array, " nv"]:
+    model: Model, q: Nq, qd: Nv, qdd: Nv | None, f_ext: FExt = None, base: Base = None
+) -> Nv:
     r"""Joint forces of the rigid bodies alone, gravity included.
 
     $$\tau_j = \frac{\partial G}{\partial \ddot q_j}, \qquad
@@ -99,7 +94,7 @@ def gibbs_appell(
     return collect(t.lanes, tau, t.dof_steps)
 
 
-def gibbs_appell_inertia(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nv nv"]:
+def gibbs_appell_inertia(model: Model, q: Nq) -> Float[Array, "nv nv"]:
     r"""The inertia matrix M(q), without the armature of the joints.
 
     $$D_{jk} = \frac{\partial^2 G}{\partial \ddot q_j \partial \ddot q_k}

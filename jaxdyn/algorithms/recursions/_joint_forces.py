@@ -8,15 +8,13 @@ from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.forces import element_forces
 from jaxdyn.algorithms.kinematics import difference, integrate
-from jaxdyn.algorithms.steps import BaseMotion
-from jaxdyn.model import Model
+from jaxdyn.algorithms.steps import Base
+from jaxdyn.model import FExt, Model, Nq, Nv
 from jaxdyn.program import compiled, put, take
 from jaxdyn.spatial import Vec3, cross
 
 
-def passive_forces(
-    model: Model, q: Float[Array, " nq"], qd: Float[Array, " nv"]
-) -> Float[Array, " nv"]:
+def passive_forces(model: Model, q: Nq, qd: Nv) -> Nv:
     """What tau must overcome in the joints at qdd = 0.
 
     Springs, viscous and Coulomb friction, gyroscopic forces of the armature, and the
@@ -32,22 +30,14 @@ def passive_forces(
 
 @compiled("recursion")
 def joint_torques(
-    recursion: Callable,
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    qdd: Float[Array, " nv"],
-    f_ext: Float[Array, "n 6"] | None,
-    base: BaseMotion | None,
-) -> Float[Array, " nv"]:
+    recursion: Callable, model: Model, q: Nq, qd: Nv, qdd: Nv, f_ext: FExt, base: Base
+) -> Nv:
     """Inverse dynamics: a recursion for the bodies, and the joints' own forces."""
     tau = recursion(model, q, qd, qdd, f_ext, base)
     return tau + model.armature * qdd + passive_forces(model, q, qd)
 
 
-def gyroscopic_forces(
-    model: Model, momentum: Float[Array, " nv"], qd: Float[Array, " nv"]
-) -> Float[Array, " nv"]:
+def gyroscopic_forces(model: Model, momentum: Nv, qd: Nv) -> Nv:
     r"""The velocity forces of momenta along rates that turn with the body.
 
     With momenta p and L along the linear and angular velocities v and omega of a joint
@@ -69,28 +59,28 @@ def gyroscopic_forces(
     return forces + put(cross(v, p).array(), t.position_v + 3, model.nv)
 
 
-def elastic_energy(model: Model, q: Float[Array, " nq"]) -> Float[Array, ""]:
+def elastic_energy(model: Model, q: Nq) -> Float[Array, ""]:
     """The energy of the springs, 1/2 k d², d the shortest step from their rest."""
     d = difference(model, model.rest, q)
     return 0.5 * (model.stiffness * d**2).sum()
 
 
-def spring_forces(model: Model, q: Float[Array, " nq"]) -> Float[Array, " nv"]:
+def spring_forces(model: Model, q: Nq) -> Nv:
     """The gradient of the elastic energy along tangent steps."""
     if not model.topology.quaternion_bodies.size:
         return model.stiffness * difference(model, model.rest, q)
 
-    def energy(d: Float[Array, " nv"]) -> Float[Array, ""]:
+    def energy(d: Nv) -> Float[Array, ""]:
         return elastic_energy(model, integrate(model, q, d))
 
     return jax.grad(energy)(jnp.zeros(model.nv, q.dtype))
 
 
-def dissipative_forces(model: Model, qd: Float[Array, " nv"]) -> Float[Array, " nv"]:
+def dissipative_forces(model: Model, qd: Nv) -> Nv:
     """Viscous and Coulomb friction, which always takes energy."""
     return model.damping * qd + model.friction * friction_direction(model, qd)
 
 
-def friction_direction(model: Model, qd: Float[Array, " nv"]) -> Float[Array, " nv"]:
+def friction_direction(model: Model, qd: Nv) -> Nv:
     """The smooth sign qd / sqrt(qd² + s²) of Coulomb friction, s = friction_speed."""
     return qd / jnp.sqrt(qd**2 + model.friction_speed**2)

@@ -3,7 +3,7 @@
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.steps import (
-    BaseMotion,
+    Base,
     MovingFrame,
     StepTerms,
     WorldStep,
@@ -14,19 +14,14 @@ from jaxdyn.algorithms.steps import (
     less_external,
     step_terms,
 )
-from jaxdyn.model import Model
+from jaxdyn.model import FExt, Model, Nq, Nv
 from jaxdyn.program import Laned, collect, inward, outward, spread
 from jaxdyn.spatial import RigidInertia, Scalar, Wrench
 
 
 def newton_euler(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    qdd: Float[Array, " nv"] | None,
-    f_ext: Float[Array, "n 6"] | None = None,
-    base: BaseMotion | None = None,
-) -> Float[Array, " nv"]:
+    model: Model, q: Nq, qd: Nv, qdd: Nv | None, f_ext: FExt = None, base: Base = None
+) -> Nv:
     r"""Joint forces of the rigid bodies alone, gravity included.
 
     $$\tau = N^T (M \dot t + \Omega M E t - w^E)$$
@@ -42,12 +37,7 @@ def newton_euler(
 
 
 def transmitted_wrenches(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    qdd: Float[Array, " nv"],
-    f_ext: Float[Array, "n 6"] | None = None,
-    base: BaseMotion | None = None,
+    model: Model, q: Nq, qd: Nv, qdd: Nv, f_ext: FExt = None, base: Base = None
 ) -> Float[Array, "n 6"]:
     """Force and moment that each body receives through its joint, [Ghosal] eq. 45."""
     kept = _recursion(model, q, qd, qdd, f_ext, base)
@@ -56,12 +46,7 @@ def transmitted_wrenches(
 
 
 def _recursion(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    qdd: Float[Array, " nv"] | None,
-    f_ext: Float[Array, "n 6"] | None,
-    base: BaseMotion | None,
+    model: Model, q: Nq, qd: Nv, qdd: Nv | None, f_ext: FExt, base: Base
 ) -> Laned[tuple[Scalar, Wrench]]:
     """For each step its force and the wrench at its origin, laned."""
     lanes = model.topology.lanes

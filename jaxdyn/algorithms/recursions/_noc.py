@@ -7,7 +7,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.steps import poses, product, screw, step_frames
-from jaxdyn.model import Model, arguments
+from jaxdyn.model import Model, Nq, arguments
 from jaxdyn.program import collect, compiled, take
 from jaxdyn.spatial import Twist, Vec3, skew
 
@@ -28,7 +28,7 @@ class Layout(eqx.Module):
     R: Float[Array, "n 3 3"]
 
 
-def layout(model: Model, q: Float[Array, " nq"]) -> Layout:
+def layout(model: Model, q: Nq) -> Layout:
     """Joints and bodies in the world, by one walk."""
     t = model.topology
     R, r = collect(t.lanes, poses(model, q))
@@ -40,7 +40,7 @@ def layout(model: Model, q: Float[Array, " nq"]) -> Layout:
     return Layout(e, r, origin, center, axes)
 
 
-def noc(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nv nv"]:
+def noc(model: Model, q: Nq) -> Float[Array, "nv nv"]:
     r"""The inertia matrix M(q), without the armature of the joints.
 
     $$I = T^T M T, \qquad M = \mathrm{diag}(m_1 1, I_1, \ldots, m_n 1, I_n)$$
@@ -58,9 +58,7 @@ def noc(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nv nv"]:
 
 
 @compiled()
-def natural_complement(
-    model: Model, q: Float[Array, " nq"]
-) -> Float[Array, "twists nv"]:
+def natural_complement(model: Model, q: Nq) -> Float[Array, "twists nv"]:
     r"""The twist-shaping matrix T with $t = T \dot q$, [Angeles] eq. 7.54.
 
     The twists t of the bodies are stacked, each [v; w] at its centre of mass in world
@@ -73,9 +71,7 @@ def natural_complement(
 
 
 @compiled()
-def joint_constraints(
-    model: Model, q: Float[Array, " nq"]
-) -> Float[Array, "twists twists"]:
+def joint_constraints(model: Model, q: Nq) -> Float[Array, "twists twists"]:
     r"""The matrix K of the kinematic constraints $K t = 0$, [Angeles] eq. 7.50.
 
     Six rows for each joint: of the twist of its body relative to the parent, what no

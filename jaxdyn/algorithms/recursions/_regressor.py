@@ -14,8 +14,8 @@ from jaxdyn.algorithms.recursions._joint_forces import (
     spring_forces,
 )
 from jaxdyn.algorithms.recursions._noc import layout, natural
-from jaxdyn.algorithms.steps import BaseMotion, Motion
-from jaxdyn.model import Model, arguments, inertial_parameters
+from jaxdyn.algorithms.steps import Base, Motion
+from jaxdyn.model import Model, Nq, Nv, arguments, inertial_parameters
 from jaxdyn.program import compiled
 from jaxdyn.spatial import RigidInertia, Vec3
 
@@ -25,12 +25,7 @@ _JOINT = ("armature", "damping", "friction", "stiffness")
 
 @compiled()
 def regressor(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    qdd: Float[Array, " nv"],
-    *,
-    base: BaseMotion | None = None,
+    model: Model, q: Nq, qd: Nv, qdd: Nv, *, base: Base = None
 ) -> Float[Array, "nv parameters"]:
     r"""The matrix Y with $\tau = Y(q, \dot q, \ddot q)\, \pi$.
 
@@ -85,20 +80,18 @@ def _wrench_columns(at: Motion, dtype: jnp.dtype) -> Float[Array, "n 6 10"]:
     return each(at, jnp.eye(10, dtype=dtype))
 
 
-def _armature_columns(
-    model: Model, qd: Float[Array, " nv"], qdd: Float[Array, " nv"]
-) -> Float[Array, "nv nv"]:
+def _armature_columns(model: Model, qd: Nv, qdd: Nv) -> Float[Array, "nv nv"]:
     if not model.topology.quaternion_bodies.size:
         return jnp.diag(qdd)
 
-    def forces(armature: Float[Array, " nv"]) -> Float[Array, " nv"]:
+    def forces(armature: Nv) -> Nv:
         return armature * qdd + gyroscopic_forces(model, armature * qd, qd)
 
     return jax.jacfwd(forces)(model.armature)
 
 
-def _spring_columns(model: Model, q: Float[Array, " nq"]) -> Float[Array, "nv nv"]:
-    def forces(stiffness: Float[Array, " nv"]) -> Float[Array, " nv"]:
+def _spring_columns(model: Model, q: Nq) -> Float[Array, "nv nv"]:
+    def forces(stiffness: Nv) -> Nv:
         stiff = eqx.tree_at(lambda m: m.stiffness, model, stiffness)
         return spring_forces(stiff, q)
 

@@ -16,6 +16,7 @@ from jaxdyn.algorithms.steps._local import step_terms as step_terms
 from jaxdyn.algorithms.steps._matrices import filled as filled
 from jaxdyn.algorithms.steps._matrices import mirrored as mirrored
 from jaxdyn.algorithms.steps._matrices import pairs as pairs
+from jaxdyn.algorithms.steps._propagation import Base as Base
 from jaxdyn.algorithms.steps._propagation import BaseMotion as BaseMotion
 from jaxdyn.algorithms.steps._propagation import Motion as Motion
 from jaxdyn.algorithms.steps._propagation import MovingFrame as MovingFrame

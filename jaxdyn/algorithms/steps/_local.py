@@ -9,7 +9,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
-from jaxdyn.model import Model, Topology, directions
+from jaxdyn.model import FExt, Model, Nq, Nv, Topology, directions
 from jaxdyn.program import exchange, from_parents, put, take
 from jaxdyn.spatial import (
     Mat3,
@@ -64,7 +64,7 @@ class StepTerms:
     bias: Twist | None
 
 
-def local_steps(model: Model, q: Float[Array, " nq"]) -> LocalStep:
+def local_steps(model: Model, q: Nq) -> LocalStep:
     """All steps at `q`, in their own axes.
 
     What the model alone decides (C, b) is not batched when q is, and stays in small
@@ -96,24 +96,19 @@ def local_steps(model: Model, q: Float[Array, " nq"]) -> LocalStep:
     return LocalStep(C, b, c, s, slide * coordinate, turn, slide)
 
 
-def step_terms(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    qdd: Float[Array, " nv"] | None,
-) -> StepTerms:
+def step_terms(model: Model, q: Nq, qd: Nv, qdd: Nv | None) -> StepTerms:
     """The terms of all steps."""
     t = model.topology
     second = None if qdd is None else rates(t, qdd)
     return StepTerms(local_steps(model, q), rates(t, qd), second, inner_bias(model, qd))
 
 
-def rates(topology: Topology, x: Float[Array, " nv"]) -> Float[Array, " steps"]:
+def rates(topology: Topology, x: Nv) -> Float[Array, " steps"]:
     """Joint velocities, accelerations or forces of all steps; zero for fixed joints."""
     return take(x, topology.steps.v)
 
 
-def inner_bias(model: Model, qd: Float[Array, " nv"]) -> Twist | None:
+def inner_bias(model: Model, qd: Nv) -> Twist | None:
     """What joints with a quaternion add to (dv, dw), in the axes of their last step.
 
     Their columns are fixed in the moved body, not each in the step before: the extra
@@ -153,9 +148,7 @@ def at_last_steps(model: Model, rows: Float[Array, "n k"]) -> Float[Array, "step
     return put(rows, steps.last, len(steps.body))
 
 
-def external_wrenches(
-    model: Model, f_ext: Float[Array, "n 6"] | None
-) -> Float[Array, "steps 6"] | None:
+def external_wrenches(model: Model, f_ext: FExt) -> Float[Array, "steps 6"] | None:
     """The external wrench on what each step moves, or None."""
     return None if f_ext is None else at_last_steps(model, f_ext)
 

@@ -15,7 +15,7 @@ from jaxdyn.algorithms.steps._local import (
     step_terms,
 )
 from jaxdyn.algorithms.steps._world import WorldStep, move
-from jaxdyn.model import Model
+from jaxdyn.model import Model, Nq, Nv
 from jaxdyn.program import Laned, collect, outward, spread
 from jaxdyn.spatial import Mat3, RigidInertia, Scalar, Twist, Vec3, cross, pytree
 
@@ -41,6 +41,9 @@ class BaseMotion(eqx.Module):
     w: Float[Array, "3"] = eqx.field(default_factory=_at_rest)
     dv: Float[Array, "3"] = eqx.field(default_factory=_at_rest)
     dw: Float[Array, "3"] = eqx.field(default_factory=_at_rest)
+
+
+Base: TypeAlias = BaseMotion | None  # None rests
 
 
 @pytree
@@ -86,7 +89,7 @@ class MovingFrame:
     rate: Twist
 
 
-def base_motion(dtype: jnp.dtype, base: BaseMotion | None) -> Motion:
+def base_motion(dtype: jnp.dtype, base: Base) -> Motion:
     """The motion of the base, without gravity."""
     R, o = Mat3.identity(dtype), Vec3.zero(dtype)
     if base is None:
@@ -95,13 +98,13 @@ def base_motion(dtype: jnp.dtype, base: BaseMotion | None) -> Motion:
     return Motion(R, o, Twist(v, w), Twist(dv, dw))
 
 
-def base_frame(model: Model, dtype: jnp.dtype, base: BaseMotion | None) -> MovingFrame:
+def base_frame(model: Model, dtype: jnp.dtype, base: Base) -> MovingFrame:
     """The base, which accelerates against gravity: [Angeles] eq. 7.44."""
     at = base_motion(dtype, base)
     return MovingFrame(at.R, at.w, Twist(at.dv - Vec3.of(model.gravity), at.dw))
 
 
-def poses(model: Model, q: Float[Array, " nq"]) -> Laned[Pose]:
+def poses(model: Model, q: Nq) -> Laned[Pose]:
     """The axes and origins of all steps, laned."""
     lanes = model.topology.lanes
 
@@ -123,7 +126,7 @@ class PlacedStep:
     inertia: RigidInertia
 
 
-def world_steps(model: Model, q: Float[Array, " nq"]) -> Laned[PlacedStep]:
+def world_steps(model: Model, q: Nq) -> Laned[PlacedStep]:
     """All steps in world axes with what they carry, laned."""
     lanes = model.topology.lanes
 
@@ -166,11 +169,7 @@ def accelerated(
 
 
 def motions(
-    model: Model,
-    q: Float[Array, " nq"],
-    qd: Float[Array, " nv"],
-    qdd: Float[Array, " nv"] | None = None,
-    base: BaseMotion | None = None,
+    model: Model, q: Nq, qd: Nv, qdd: Nv | None = None, base: Base = None
 ) -> Motion:
     """The motion of every step, gravity not included; axes are those of the step."""
     lanes = model.topology.lanes

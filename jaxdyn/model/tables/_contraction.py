@@ -155,12 +155,11 @@ class _Joins:
     """Joins of pieces, each as early as its rows are there."""
 
     def __init__(self, children: list[list[int]]):
-        self.children = children
+        self.children, self.empty = children, len(children)  # the empty row
         self.weight = np.ones(len(children))
         for k in range(len(children) - 1, -1, -1):
             self.weight[k] += sum(self.weight[c] for c in children[k])
-        self.ready = {k: 0 for k in range(len(children))}
-        self.ready[len(children)] = 0  # the empty row
+        self.ready = dict.fromkeys(range(self.empty + 1), 0)
         self.joins: list[tuple[int, int, int, bool]] = []  # left, right, load, is_sum
 
     def complete(self, root: int) -> int:
@@ -179,9 +178,9 @@ class _Joins:
         heapq.heapify(heap)
         while len(heap) > 1:  # those that are ready first
             (_, a), (_, b) = heapq.heappop(heap), heapq.heappop(heap)
-            row = self._join(a, b, self._empty, True)
+            row = self._join(a, b, self.empty, True)
             heapq.heappush(heap, (self.ready[row], row))
-        return heap[0][1] if heap else self._empty
+        return heap[0][1] if heap else self.empty
 
     def _path(self, path: list, loads: list, sums: np.ndarray, i: int, j: int) -> int:
         """Pieces i to j of a path, split where both halves are ready together."""
@@ -195,12 +194,8 @@ class _Joins:
         right = self._path(path, loads, sums, k, j)
         return self._join(left, right, loads[k - 1], False)
 
-    @property
-    def _empty(self) -> int:
-        return len(self.children)
-
     def _join(self, left: int, right: int, load: int, is_sum: bool) -> int:
-        row = len(self.children) + 1 + len(self.joins)
+        row = self.empty + 1 + len(self.joins)
         self.joins.append((left, right, load, is_sum))
         self.ready[row] = 1 + max(self.ready[x] for x in (left, right, load))
         return row
@@ -212,7 +207,7 @@ class _Joins:
         number of joins in a round: most rounds have fewer, and there are at most twice
         as many rounds.
         """
-        count, start = len(self.joins), len(self.children) + 1
+        count, start = len(self.joins), self.empty + 1
         joins = np.bincount([self.ready[start + k] for k in range(count)] or [0])
         width = int(joins[1:].max(initial=1))
         if is_narrow:
@@ -230,8 +225,8 @@ class _Joins:
         return self._laid_out(place, len(used), width)
 
     def _laid_out(self, place: dict, rounds: int, width: int) -> tuple:
-        start = len(self.children) + 1
-        rows = np.full((3, rounds, width), self._empty)
+        start = self.empty + 1
+        rows = np.full((3, rounds, width), self.empty)
         is_sum = np.zeros((rounds, width), bool)
         ports = np.full(start + rounds * width, 2 * rounds * width)
 

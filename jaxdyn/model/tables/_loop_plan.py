@@ -59,16 +59,8 @@ def loop_plan(topology: Topology, loops: tuple[tuple[int, int, int], ...]) -> Lo
         place[rows] = step * width + np.arange(len(rows))
     place[at_base] = closing.size + np.arange(len(at_base))
     sides = last[a][owner], last[b][owner]
-    return LoopPlan(
-        key=(topology, loops),
-        slots=1 + int(slot.max()),
-        slot=slot,
-        sides=sides,
-        first=np.maximum(*sides),
-        closing=closing,
-        at_base=at_base,
-        place=place,
-    )
+    travel = 1 + int(slot.max()), slot, sides, np.maximum(*sides)
+    return LoopPlan((topology, loops), *travel, closing, at_base, place)
 
 
 def _paths(

@@ -27,9 +27,8 @@ class Modules:
 
     def __repr__(self) -> str:
         rows = []
-        for i, (names, parent) in enumerate(
-            zip(self.bodies, self.parents, strict=True)
-        ):
+        modules = zip(self.bodies, self.parents, strict=True)
+        for i, (names, parent) in enumerate(modules):
             source = f"M{parent + 1}" if parent >= 0 else "base"
             rows.append(f"M{i + 1} (from {source}): {', '.join(names)}")
         return "\n".join(rows)
