@@ -30,7 +30,7 @@ from jaxdyn.algorithms.recursions import (
 )
 from jaxdyn.algorithms.steps import BaseMotion
 from jaxdyn.dynamics._methods import FORWARD, SOLVERS, choose
-from jaxdyn.dynamics._resistance import settled_resistance
+from jaxdyn.dynamics._resisted import settled_resisted
 from jaxdyn.dynamics._tree import ForwardMethod
 from jaxdyn.model import CHUNK, Model, arguments
 from jaxdyn.program import compiled
@@ -52,7 +52,7 @@ class Baumgarte(eqx.Module):
 
 
 # few methods can be one kernel
-@compiled("method", "tolerance", flat=False, settle=settled_resistance)
+@compiled("method", "tolerance", flat=False, settle=settled_resisted)
 def constrained_dynamics(
     model: Model,
     q: Float[Array, " nq"],

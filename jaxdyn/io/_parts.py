@@ -10,11 +10,8 @@ import numpy as np
 from jaxdyn.model import UNRESISTED, Inertial, Model, ModelBuilder
 
 _SHOWN = 5  # notes in a warning
-_TOLD = (
-    "left out",
-    "kept as given",
-    f"{UNRESISTED} it:",
-)  # also where the motion is the same
+# what is warned of although the motion is that of the file
+_TOLD = ("left out", "kept as given", f"{UNRESISTED} it:")
 
 
 @dataclass
