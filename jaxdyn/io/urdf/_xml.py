@@ -127,9 +127,10 @@ def _leave(
 ) -> None:
     """Note an element that is not read."""
     place = f"{path}/{child.tag}"
-    if child.tag == "gazebo":
+    changes = list(_changes(child)) if child.tag == "gazebo" else []
+    if changes:
         name = child.get("reference", "")
-        for tag, text in _changes(child):
+        for tag, text in changes:
             problem = (
                 f"<gazebo reference={name!r}>: <{tag}> {text!r} changes the motion, "
                 "and the model would not have it: remove it, or skip all such elements "
