@@ -185,9 +185,10 @@ def test_inertias_that_no_body_has_are_one_warning_or_an_error_on_request(strict
         load_urdf(fixed_tool(FLAT), strict=strict, inertia="error")
 
 
-def test_the_warning_points_to_the_caller():
+@pytest.mark.parametrize("read", [load_urdf, jd.load])
+def test_the_warning_points_to_the_caller(read):
     with pytest.warns(UserWarning) as found:
-        load_urdf(fixed_tool(FLAT))
+        read(fixed_tool(FLAT))
     assert found[0].filename == __file__
 
 

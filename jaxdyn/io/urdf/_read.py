@@ -121,7 +121,7 @@ def load_urdf(
     builder.notes += found.notes
     model = builder.build(dtype, check_inertia=False)
     _note_singular(model, strict)
-    warn_of_changes(model, stacklevel=3)
+    warn_of_changes(model)
     return model
 
 
