@@ -31,6 +31,6 @@ from jaxdyn.dynamics._projection import LoopCondition as LoopCondition
 from jaxdyn.dynamics._projection import loop_condition as loop_condition
 from jaxdyn.dynamics._projection import project_configuration as project_configuration
 from jaxdyn.dynamics._projection import project_velocity as project_velocity
-from jaxdyn.dynamics._resistance import check_resistance as check_resistance
+from jaxdyn.dynamics._resisted import check_resisted as check_resisted
 
 rnea, crba, aba = inverse_dynamics, mass_matrix, forward_dynamics  # names peers use

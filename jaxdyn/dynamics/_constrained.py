@@ -21,7 +21,7 @@ from jaxdyn.algorithms.loops import (
 from jaxdyn.algorithms.recursions import Factor, denoc_factor, newton_euler
 from jaxdyn.algorithms.steps import Base
 from jaxdyn.dynamics._methods import FORWARD, SOLVERS, choose
-from jaxdyn.dynamics._resistance import settled_resistance
+from jaxdyn.dynamics._resisted import settled_resisted
 from jaxdyn.dynamics._tree import ForwardMethod, residual
 from jaxdyn.model import CHUNK, FExt, Model, Nq, Nv, arguments
 from jaxdyn.program import compiled
@@ -43,7 +43,7 @@ class Baumgarte(eqx.Module):
 
 
 # few methods can be one kernel
-@compiled("method", "tolerance", flat=False, settle=settled_resistance)
+@compiled("method", "tolerance", flat=False, settle=settled_resisted)
 def constrained_dynamics(
     model: Model,
     q: Nq,

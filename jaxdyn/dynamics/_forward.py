@@ -21,7 +21,7 @@ from jaxdyn.algorithms.recursions import (
 from jaxdyn.algorithms.steps import Base
 from jaxdyn.dynamics._constrained import constrained
 from jaxdyn.dynamics._methods import FORWARD, automatic, choose
-from jaxdyn.dynamics._resistance import check_resistance, settled_resistance
+from jaxdyn.dynamics._resisted import check_resisted, settled_resisted
 from jaxdyn.model import CHUNK, FExt, Model, Nq, Nv, arguments, singular_joints
 from jaxdyn.program import compiled
 
@@ -34,7 +34,7 @@ def factor(model: Model, q: Nq) -> Factor:
     Raises:
         ValueError: a pivot is zero but for rounding (known only outside `jax.jit`).
     """
-    check_resistance(model)
+    check_resisted(model)
     result = _factor(model, q)
     if not any(isinstance(leaf, Tracer) for leaf in jax.tree.leaves((model, q))):
         least, eps = _least_pivot(model, q), jnp.finfo(model.dtype).eps
@@ -84,7 +84,7 @@ def _settled(model: Model, *values: PyTree) -> dict[str, str | int]:
             f"chunk is {chunk} for method {method!r}, expected None: only 'parallel' "
             "has pieces."
         )
-    check_resistance(model)
+    check_resisted(model)
     method = automatic(method, "denoc", model, *arrays)
     return dict(method=method, refine=int(refine), chunk=int(size))
 
@@ -161,7 +161,7 @@ def checked_dynamics(
     return CheckedDynamics(qdd, residual, correction, pivot)
 
 
-@compiled(settle=settled_resistance)
+@compiled(settle=settled_resisted)
 def linearize(
     model: Model, q: Nq, qd: Nv, tau: Nv, *, f_ext: FExt = None, base: Base = None
 ) -> tuple[Float[Array, "states states"], Float[Array, "states nv"]]:

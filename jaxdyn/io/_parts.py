@@ -1,5 +1,6 @@
 """From the links of a robot file to a model: fixed links are merged on the way."""
 
+import sys
 import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,11 +11,8 @@ import numpy as np
 from jaxdyn.model import UNRESISTED, Inertial, Model, ModelBuilder
 
 _SHOWN = 5  # notes in a warning
-_TOLD = (
-    "left out",
-    "kept as given",
-    f"{UNRESISTED} it:",
-)  # also where the motion is the same
+# what is warned of although the motion is that of the file
+_TOLD = ("left out", "kept as given", f"{UNRESISTED} it:")
 
 
 @dataclass
@@ -39,7 +37,7 @@ class Part:
     options: dict[str, Any] = field(default_factory=dict)
 
 
-def warn_of_changes(model: Model, stacklevel: int) -> None:
+def warn_of_changes(model: Model) -> None:
     """Warn once of what a reader left out of a model that moves differently for it."""
     report = model.report
     found = [x for x in report if x.changes_motion or x.became.startswith(_TOLD)]
@@ -51,20 +49,28 @@ def warn_of_changes(model: Model, stacklevel: int) -> None:
         warnings.warn(
             f"model {model.name!r} will {moves} as its file says; print(model.report) "
             "lists all notes:\n" + "\n".join(shown),
-            stacklevel=stacklevel,
+            stacklevel=_level(),
         )
 
 
-def warn_of_doubts(inertials: Mapping[str, Inertial], stacklevel: int = 3) -> None:
-    """Warn the caller's caller once of bodies with inertias that none can have."""
+def warn_of_doubts(inertials: Mapping[str, Inertial]) -> None:
+    """Warn once of bodies with inertias that none can have."""
     doubts = {name: inertial.doubt() for name, inertial in inertials.items()}
     found = [f"body {name!r}: {doubt}" for name, doubt in doubts.items() if doubt]
     if found:
         warnings.warn(
             f"{'; '.join(found)}: correct the inertia, or accept it with "
             "check_inertia=False.",
-            stacklevel=stacklevel,
+            stacklevel=_level(),
         )
+
+
+def _level() -> int:
+    """The level of a warning, given by the caller, that points to the user's code."""
+    level, frame = 1, sys._getframe(1)
+    while frame and frame.f_globals.get("__name__", "").startswith("jaxdyn."):
+        level, frame = level + 1, frame.f_back
+    return level
 
 
 def assemble(builder: ModelBuilder, parts: list[Part], merge_fixed: bool) -> None:

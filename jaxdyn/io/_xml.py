@@ -40,7 +40,7 @@ def read_xml(
     """
     path = path_of(source)
     where = f"{language} text" if path is None else str(path)
-    data = content(path, where) if path else str(source).encode(errors="replace")
+    data = content(path, where) if path else str(source).encode(errors="surrogatepass")
     before = _BEFORE.match(data)
     bare = data[before.end() :] if before else data
     builder = ET.TreeBuilder()

@@ -11,7 +11,7 @@ from jax import lax
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.kinematics import configuration_rate, integrate, unit_quaternions
-from jaxdyn.dynamics import check_resistance, forward_dynamics, inverse_dynamics
+from jaxdyn.dynamics import check_resisted, forward_dynamics, inverse_dynamics
 from jaxdyn.model import Model, Nq, Nv, arguments, is_index
 from jaxdyn.program import alone, compiled
 from jaxdyn.simulate._drift import check_closed, closed
@@ -73,7 +73,7 @@ def rollout(
             f"rollout: integrator is {integrator!r} for model {model.name!r} with "
             "loops, expected 'semi_implicit_euler' or 'rk4'."
         )
-    check_resistance(model)
+    check_resisted(model)
     check_closed(*arguments(model, q0=q0, qd0=qd0))
     steps = INTEGRATORS[integrator]
     if is_index(every) and every == 1:

@@ -13,7 +13,7 @@ from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.loops import loop_residual
 from jaxdyn.algorithms.recursions import kinetic_energy, potential_energy
-from jaxdyn.dynamics import SOLVERS, check_resistance
+from jaxdyn.dynamics import SOLVERS, check_resisted
 from jaxdyn.model import Model, Nq, Nv, arguments, is_index
 from jaxdyn.simulate._drift import Drift, Projected, check_closed, check_drift
 from jaxdyn.simulate._equations import Equations
@@ -90,7 +90,7 @@ def simulate(
     model, q0, qd0 = arguments(model, q0=q0, qd0=qd0)
     ts = jnp.asarray(ts).astype(q0.dtype)
     _check_times(ts)
-    check_resistance(model)
+    check_resisted(model)
     check_start(model, q0, qd0, event)
     check_closed(model, q0, qd0)
     _check_method(method, loop_method, model)

@@ -89,3 +89,12 @@ def test_negative_numbers_may_have_an_exponent(saved, capsys):
 def test_errors_are_one_line_and_exit_code_2(arguments, message, capsys):
     assert main(arguments) == 2
     assert message in capsys.readouterr().err
+
+
+def test_info_prints_the_report_of_a_file_of_any_ending(tmp_path, capsys):
+    text = jd.to_urdf(jd.robots.gripper()).replace("<joint", "<drive/><joint", 1)
+    (tmp_path / "gripper.xml").write_text(text)
+    assert main(["info", str(tmp_path / "gripper.xml")]) == 0
+    assert (
+        "robot/drive  robot  same    not read: URDF has no" in capsys.readouterr().out
+    )

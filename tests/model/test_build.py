@@ -319,6 +319,14 @@ def test_an_impossible_inertia_is_accepted_on_request():
     np.testing.assert_array_equal(model.inertia[2], inertial.inertia)
 
 
+def test_a_negative_inertia_is_accepted_on_request_alone():
+    inertial = Inertial(1.0, inertia=np.diag([1.0, 1.0, -0.5]))
+    model = built(inertial=inertial, check_inertia=False)
+    np.testing.assert_array_equal(model.inertia[2], inertial.inertia)
+    with pytest.raises(ValueError, match="negative principal value -0.5"):
+        built(inertial=inertial, check_inertia=None)
+
+
 @pytest.mark.parametrize(
     "kind, whole",
     [(Inertial.point, (0, 0, -1)), (Inertial.box, (1, 2, 3))],

@@ -148,9 +148,9 @@ def _translated(
             f"model {name!r} would not move as in MuJoCo (strict=True):\n"
             f"{model.report.changing_motion}"
         )
-    warn_of_changes(model, stacklevel=4)
+    warn_of_changes(model)
     if check_inertia is None:
-        warn_of_doubts({part.name: part.inertial for part in tree.parts}, stacklevel=4)
+        warn_of_doubts({part.name: part.inertial for part in tree.parts})
     return model
 
 

@@ -1,7 +1,7 @@
 """What a reader finds in a file: what it skips and repairs, and what is wrong."""
 
 from collections.abc import Callable, Iterable
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from jaxdyn.model import Note
 
@@ -35,9 +35,16 @@ class Findings:
         """Remember what makes the file unreadable."""
         self._problems.append(problem)
 
-    def repaired(self, problem: str, *note: str | bool) -> None:
+    def repaired(self, problem: str, *note: Any) -> None:
         """Note a repair, which is a problem if the reader is strict."""
-        self.wrong(problem) if self.strict else self.note(*note)  # type: ignore
+        self.wrong(problem) if self.strict else self.note(*note)
+
+    def left(self, problem: str, element: str, name: str, *note: Any) -> None:
+        """Note what is left out: a repair, unless the user wants it to be skipped."""
+        if self.skips(element, name):
+            self.note(element, name, *note)
+        else:
+            self.repaired(problem, element, name, *note)
 
     def skips(self, element: str, name: str) -> bool:
         """Whether the user wants an element to be skipped, everywhere or here."""

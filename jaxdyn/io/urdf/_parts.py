@@ -11,14 +11,10 @@ from jaxdyn.io.urdf._findings import Findings
 from jaxdyn.io.urdf._xml import MOMENTS, label, numbers, required
 from jaxdyn.model import Inertial, unit_vectors
 
-_JOINTS = {
-    "revolute": "revolute",
+_SAME = ("revolute", "prismatic", "fixed", "planar", "spherical")
+_JOINTS = {name: name for name in _SAME} | {
     "continuous": "revolute",
-    "prismatic": "prismatic",
-    "fixed": "fixed",
     "floating": "free",
-    "planar": "planar",
-    "spherical": "spherical",
 }
 
 
@@ -56,43 +52,41 @@ def part_of(joint: ET.Element, inertial: Inertial | None, found: Findings) -> Pa
 
 def _effects(joint: ET.Element, kind: str) -> dict[str, Any]:
     """Axes, effects and limits of a joint, arguments of `ModelBuilder.add_body`."""
-    owner, options = label(joint), {"joint_name": joint.get("name")}
-    effects: dict[str, Any] = {}
-    if kind not in ("fixed", "floating", "spherical"):
-        axis = joint.find("axis")
-        effects["axis"] = (
-            np.array([1.0, 0.0, 0.0])
-            if axis is None
-            else numbers(owner, axis, "xyz", 3)
-        )
+    owner, axis = label(joint), joint.find("axis")
+    effects: dict[str, Any] = {"joint_name": joint.get("name")}
+    if kind == "fixed":
+        return effects
+    if kind not in ("floating", "spherical"):
+        given = np.eye(3)[0] if axis is None else numbers(owner, axis, "xyz", 3)
+        effects["axis"] = given
     if kind == "planar":
         effects["axis2"] = _in_plane(effects["axis"])
     limits = ("lower", "upper") if kind in ("revolute", "prismatic") else ()
-    for tag, keys in (
-        ("dynamics", ("damping", "friction")),
-        ("limit", (*limits, "effort", "velocity")),
-    ):
+    groups: dict[str, tuple[str, ...]] = {"dynamics": ("damping", "friction")}
+    groups["limit"] = (*limits, "effort", "velocity")
+    for tag, keys in groups.items():
         element = joint.find(tag)
         for key in keys:
             if element is not None and key in element.attrib:
                 finite = tag == "dynamics"
                 effects[key] = numbers(owner, element, key, 1, finite)[0]
-    return options | effects
+    return effects
 
 
-def _check_limits(joint: ET.Element, options: dict[str, Any], found: Findings) -> None:
+def _check_limits(joint: ET.Element, effects: dict[str, Any], found: Findings) -> None:
     """Remove limits that cannot be."""
-    owner, name = label(joint), joint.attrib["name"]
-    lower, upper = (options.get(key, 0.0) for key in ("lower", "upper"))
-    if {"lower", "upper"} <= set(options) and lower > upper:
-        problem = f"{owner}: lower limit {lower} exceeds the upper limit {upper}."
-        found.repaired(problem, "joint/limit", name, "no limits: lower exceeds upper")
-        del options["lower"], options["upper"]
-    for key in ("effort", "velocity"):
-        if options.get(key, 0.0) < 0:
-            problem = f"{owner}: {key} is {options[key]}, expected zero or more."
-            found.repaired(problem, "joint/limit", name, f"no limit: negative {key}")
-            del options[key]
+    wrong: dict[str, tuple[str, ...]] = {
+        f"negative {key}": (key,)
+        for key in ("effort", "velocity")
+        if effects.get(key, 0) < 0
+    }
+    if effects.get("lower", -np.inf) > effects.get("upper", np.inf):
+        wrong["lower exceeds upper"] = ("lower", "upper")
+    for why, keys in wrong.items():
+        values = ", ".join(f"{key} {effects.pop(key)}" for key in keys)
+        problem = f"{label(joint)}: {why} ({values}): correct the <limit>."
+        name = joint.get("name", "")
+        found.repaired(problem, "joint/limit", name, f"no limit: {why}")
 
 
 def _pose(owner: str, element: ET.Element) -> tuple[np.ndarray, np.ndarray]:

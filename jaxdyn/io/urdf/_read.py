@@ -45,18 +45,13 @@ def load_urdf(
     planar, and spherical, which is not in the specification. A planar joint has the
     URDF axis as its normal; its first direction is the projection of the joint's x axis
     onto the plane, or of y if x is the normal. A robot in which nothing moves is a free
-    body.
-
-    Limits lower and upper are read for revolute and prismatic joints only. A limit that
-    is not given is infinite, also where the specification would put zero, and so is one
-    that is the largest double, as `to_urdf` writes it.
+    body. A limit that is not given, or is the largest double, as `to_urdf` writes it,
+    is infinite; lower and upper are read for revolute and prismatic joints only.
 
     `model.report` lists what is not read, left out or repaired, and a warning names
-    what changes the motion. Not read are shapes, materials, contact, sensors,
-    transmissions, and elements and attributes that URDF does not have. Of elements that
-    stand where one is expected the first counts. A link without `<inertial>` has no
-    mass; forward dynamics then raise an error if no inertia resists a joint. Limits
-    that are negative, or a lower one above the upper one, are none.
+    what changes the motion: docs/conventions.md has a table. A link without
+    `<inertial>` has no mass; where no inertia resists a joint, forward dynamics raise
+    an error.
 
     Args:
         source: a path, or the URDF text itself (a str whose first character, after
@@ -67,14 +62,12 @@ def load_urdf(
             and give it their mass. Otherwise they are bodies.
         gravity: acceleration of free fall in world axes; URDF does not hold it.
         inertia: what becomes of inertias that no body has: negative principal values,
-            or a violation of the triangle inequality. They are kept "as given"; or the
-            "nearest" possible one is taken, whose second moments tr(I)/2 1 - I differ
-            least in the Frobenius norm; or they are an "error". Values that are
-            negative by rounding become zero.
+            or a violation of the triangle inequality. They are kept "as given"; or
+            replaced by the "nearest" possible ones (see `Inertial.nearest`); or are an
+            "error". Values that are negative by rounding become zero.
         skip: what to leave out, by place as "joint/mimic", "robot/gazebo" or
             "joint/dynamics/@spring", or of one link or joint as "joint/mimic/finger".
-        strict: True makes repairs, missing inertia, and what URDF does not have an
-            error.
+        strict: True makes repairs and what URDF does not have an error.
         dtype: floating-point type of the leaves, by default JAX's.
 
     Raises:
@@ -111,7 +104,12 @@ def load_urdf(
         floating_base = True
     base = root
     if floating_base:
-        base = _base_name(links, found)
+        base = free_name("world", links)
+        if base != "world":
+            problem = (
+                "link 'world' has the name of the base of a floating robot: rename it."
+            )
+            found.repaired(problem, "link", "world", f"a body: the base is {base!r}")
         free = Part(root, base, "free", inertial=inertials[root] or Inertial())
         parts = [free, *parts]
     _check_masses(parts, inertials, found)
@@ -123,7 +121,7 @@ def load_urdf(
     builder.notes += found.notes
     model = builder.build(dtype, check_inertia=False)
     _note_singular(model, strict)
-    warn_of_changes(model, stacklevel=3)
+    warn_of_changes(model)
     return model
 
 
@@ -147,16 +145,6 @@ def _note_singular(model: Model, strict: bool) -> None:
     if joints and is_kinematic:
         notes = [Note("robot", model.name, f"{UNRESISTED} its joints: no mass")]
     model.topology.report = Notes([*model.report, *notes])
-
-
-def _base_name(links: dict[str, ET.Element], found: Findings) -> str:
-    if "world" in links:
-        problem = (
-            "link 'world' has the name of the base of a floating robot: rename it, or "
-            "remove it and its joint."
-        )
-        found.repaired(problem, "link", "world", "a body: the base has another name")
-    return free_name("world", links)
 
 
 def _check_inertias(parts: list[Part], how: str, found: Findings) -> None:

@@ -55,8 +55,8 @@ _GAZEBO_CLOSED = ("plugin", "sensor", "visual", "collision", "material")
 
 def check_processed(robot: ET.Element) -> None:
     """Raise a `ValueError` for what xacro should have replaced."""
-    names = [key[6:] for key, uri in robot.attrib.items() if uri.endswith("xacro")]
-    prefixes = tuple(f"{name}:" for name in ("xacro", *names))
+    declared = [key for key, uri in robot.attrib.items() if uri.endswith("/xacro")]
+    prefixes = ("xacro:", *(f"{key.removeprefix('xmlns:')}:" for key in declared))
     for element in (robot, *_below(robot, _SKIPPED)):
         values = element.attrib.items() if element.tag in _ATTRIBUTES else ()
         words = [f'{key}="{x}"' for key, x in values if "${" in x or "$(" in x]
@@ -127,17 +127,17 @@ def _leave(
 ) -> None:
     """Note an element that is not read."""
     place = f"{path}/{child.tag}"
-    if child.tag == "gazebo":
+    changes = list(_changes(child)) if child.tag == "gazebo" else []
+    if changes:
         name = child.get("reference", "")
-        for tag, text in _changes(child):
-            note = place, name or "robot", f"left out: <{tag}> {text}", True
+        for tag, text in changes:
             problem = (
                 f"<gazebo reference={name!r}>: <{tag}> {text!r} changes the motion, "
                 "and the model would not have it: remove it, or skip all such elements "
                 f"with skip=({place!r},)."
             )
-            skips = found.skips(*note[:2])
-            found.note(*note) if skips else found.repaired(problem, *note)
+            became = f"left out: <{tag}> {text}"
+            found.left(problem, place, name or "robot", became, True)
     elif place == "joint/mimic" and element.get("type") != "fixed":
         if found.skips(place, name):
             found.note(place, name, "left out: the joint moves on its own", True)
@@ -166,8 +166,7 @@ def _leave_foreign(
     acts = element.tag == "dynamics" or any(x in word.lower() for x in _WORDS)
     acts &= element.tag != "limit" and text not in _GAZEBO_DYNAMICS.get(word, ())
     became = f"{'left out' if acts else 'not read'}: URDF has no such {what.split()[0]}"
-    note = place, name, became, acts
-    found.note(*note) if found.skips(place, name) else found.repaired(problem, *note)
+    found.left(problem, place, name, became, acts)
 
 
 def _owner(place: str, name: str) -> str:

@@ -8,7 +8,7 @@ from jax.core import Tracer
 from jaxdyn.model import Model, singular_joints
 
 
-def check_resistance(model: Model) -> None:
+def check_resisted(model: Model) -> None:
     """Raise a `ValueError` that names the joints that no inertia resists.
 
     It looks only where a reader has found such joints, which may have an armature by
@@ -27,7 +27,7 @@ def check_resistance(model: Model) -> None:
         )
 
 
-def settled_resistance(model: Model, *others: Any) -> dict[str, Any]:
+def settled_resisted(model: Model, *others: Any) -> dict[str, Any]:
     """The check, as `compiled` wants it."""
-    check_resistance(model)
+    check_resisted(model)
     return {}
