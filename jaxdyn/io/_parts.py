@@ -46,10 +46,9 @@ def warn_of_changes(model: Model) -> None:
         if len(found) > _SHOWN:
             shown.append(f"  ... and {len(found) - _SHOWN} more")
         moves = "not move" if report.changing_motion else "move"
-        warnings.warn(
+        _warn(
             f"model {model.name!r} will {moves} as its file says; print(model.report) "
-            "lists all notes:\n" + "\n".join(shown),
-            stacklevel=_level(),
+            "lists all notes:\n" + "\n".join(shown)
         )
 
 
@@ -58,19 +57,21 @@ def warn_of_doubts(inertials: Mapping[str, Inertial]) -> None:
     doubts = {name: inertial.doubt() for name, inertial in inertials.items()}
     found = [f"body {name!r}: {doubt}" for name, doubt in doubts.items() if doubt]
     if found:
-        warnings.warn(
+        _warn(
             f"{'; '.join(found)}: correct the inertia, or accept it with "
-            "check_inertia=False.",
-            stacklevel=_level(),
+            "check_inertia=False."
         )
 
 
-def _level() -> int:
-    """The level of a warning, given by the caller, that points to the user's code."""
-    level, frame = 1, sys._getframe(1)
-    while frame and frame.f_globals.get("__name__", "").startswith("jaxdyn."):
-        level, frame = level + 1, frame.f_back
-    return level
+def _warn(text: str) -> None:
+    """Warn the code that has called jaxdyn."""
+    frame, depth, level = sys._getframe(), 1, 1
+    while frame:
+        depth += 1
+        if frame.f_globals.get("__name__", "").startswith("jaxdyn."):
+            level = depth
+        frame = frame.f_back
+    warnings.warn(text, stacklevel=level)
 
 
 def assemble(builder: ModelBuilder, parts: list[Part], merge_fixed: bool) -> None:

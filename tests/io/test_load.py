@@ -100,7 +100,7 @@ def test_broken_content_is_reported(text, message):
 
 
 @pytest.mark.parametrize("source", ["", None, 5, b"<robot/>", SimpleNamespace()])
-def test_other_sources_are_reported(source):
+def test_other_sources_are_reported(source, without_type_checker):
     with pytest.raises(
         ValueError, match="the source is .*, expected a path, or a text"
     ):
