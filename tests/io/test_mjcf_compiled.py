@@ -223,3 +223,15 @@ def test_a_compiled_model_and_its_text_are_the_same():
 def test_names_of_generated_and_attached_bodies_are_those_of_mujoco(folder):
     assert models("defaults", None)[1].names == ("r0", "r1", "r2", "body_4")
     assert models("files", folder)[1].names == ("arm", "left_palm", "right_palm")
+
+
+def test_a_file_may_have_any_ending(folder):
+    text = (folder / "hand.xml").read_text()
+    mesh = '<asset><mesh name="m" file="shape.stl"/></asset>'
+    with_mesh = text.replace("<worldbody>", f"{mesh}<worldbody>").replace(
+        GEOM, '<geom type="mesh" mesh="m"/>'
+    )
+    for name in ("hand.mjcf", "same.xml"):
+        (folder / name).write_text(with_mesh)
+    models = [jd.load_mjcf(folder / name) for name in ("hand.mjcf", "same.xml")]
+    np.testing.assert_array_equal(*(model.inertia for model in models))

@@ -43,10 +43,10 @@ def compiled(source: str | os.PathLike[str]) -> tuple[Any, str, list[Note]]:
             f"{where}: the root element is <{root}>, expected <mujoco>: give a source "
             "in MJCF."
         )
-    if path is None:
-        parse = partial(mujoco().MjSpec.from_string, text)
-    else:
+    if path is not None and path.suffix.lower() == ".xml":
         parse = partial(mujoco().MjSpec.from_file, str(path))
+    else:
+        parse = partial(_from_text, text, "" if path is None else str(path.parent))
     missing: dict[str, list[str]] = {}
     with _quiet() as heard:
         try:
@@ -75,6 +75,13 @@ def _errors() -> tuple[type[Exception], ...]:
     """What MuJoCo raises for a file that it cannot compile."""
     own = mujoco().FatalError, mujoco().UnexpectedError
     return ValueError, TypeError, RuntimeError, *own
+
+
+def _from_text(text: str, folder: str) -> Any:
+    """The spec of a text whose assets are in a folder; MuJoCo opens *.xml alone."""
+    spec = mujoco().MjSpec.from_string(text)
+    spec.modelfiledir = folder
+    return spec
 
 
 @contextmanager
