@@ -211,15 +211,14 @@ def test_arguments_that_turn_out_to_be_useless_do_no_harm(function):
 CODE = """
 import jax, jax.numpy as jnp, jaxdyn as jd
 jax.config.update("jax_enable_x64", True)
-for model in (jd.robots.chain({n}), jd.robots.random_tree(1, 8)):
+for model, states in ((jd.robots.chain({n}), 100), (jd.robots.random_tree(1, 8), 0)):
     q, z = jd.neutral(model), jnp.zeros(model.nv)
-    for states in (0, 100):
-        def total(q):
-            M = jd.mass_matrix(model, q)
-            return jd.forward_dynamics(model, q, z, z).sum() + M.sum()
-        f = jax.value_and_grad(total)
-        f, x = (jax.vmap(f), jnp.tile(q, (states, 1))) if states else (f, q)
-        assert jnp.isfinite(jax.jit(f)(x)[0]).all()
+    def total(q):
+        M = jd.mass_matrix(model, q)
+        return jd.forward_dynamics(model, q, z, z).sum() + M.sum()
+    f = jax.value_and_grad(total)
+    f, x = (jax.vmap(f), jnp.tile(q, (states, 1))) if states else (f, q)
+    assert jnp.isfinite(jax.jit(f)(x)[0]).all()
 """
 
 
