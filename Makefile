@@ -65,7 +65,7 @@ reproduce: $(VENV)/.installed-run  ## all experiments, a quarter of an hour: res
 test-all: check browser  ## check, then all tests, also those that repeat others at another size
 	$(PYTEST) --jaxtyping-packages=jaxdyn,beartype.beartype -m ""
 
-test-robots: $(ROBOTS)/.installed  ## the robots of public packages beside MuJoCo and Pinocchio: half an hour
+test-robots: $(ROBOTS)/.installed  ## the robots of public packages beside MuJoCo and Pinocchio
 	JAXDYN_COLLECTIONS=1 $(ROBOTS)/bin/python -m pytest -n $(WORKERS) tests/collections
 
 pictures: $(VENV)/.installed-test browser  ## README's first picture: docs/images/animation.png
