@@ -93,7 +93,9 @@ def steps_table(model: jd.Model, case: Case) -> Table:
     """Every step of the recursion beside the closed form and the library."""
     m1, m2 = case.m
     exact, ours, x = closed_form(case), by_library(model, case), recursion(case)
-    D = np.asarray(jd.factor(model, jnp.zeros(2)).D)
+    factor = jd.factor(model, jnp.zeros(2))
+    assert isinstance(factor, jd.Factor)
+    D = np.asarray(factor.D)
     (fx1, fy1), (fx2, fy2) = case.f
     rows = [
         ("Jᴬ of body 2", "diag(m2, m2)", [m2, m2], np.diag(x["J2"]), None),

@@ -74,7 +74,9 @@ def shapes(model: jd.Model, q: Any) -> tuple[Any, Any]:
     def one(q: Any) -> Any:
         poses = jd.forward_kinematics(model, q)
         tip = poses.p[-1] + 2 * poses.R[-1] @ model.com[-1]
-        return jnp.concatenate([poses.p, tip[None]]), jd.factor(model, q).D
+        factor = jd.factor(model, q)
+        assert isinstance(factor, jd.Factor)
+        return jnp.concatenate([poses.p, tip[None]]), factor.D
 
     return jax.vmap(one)(q)
 

@@ -7,7 +7,7 @@ import equinox as eqx
 import jax.numpy as jnp
 from jaxtyping import Array, Float, Int, PyTree
 
-from jaxdyn.algorithms.derivatives import implicit, refined
+from jaxdyn.algorithms.derivatives import implicit, inertia_factor, refined
 from jaxdyn.algorithms.kinematics import Poses, body_motions
 from jaxdyn.algorithms.loops import (
     LoopRows,
@@ -18,12 +18,12 @@ from jaxdyn.algorithms.loops import (
     sequential_regularization,
     solve_saddle,
 )
-from jaxdyn.algorithms.recursions import Factor, denoc_factor, newton_euler
+from jaxdyn.algorithms.recursions import Factor, newton_euler
 from jaxdyn.algorithms.steps import Base
 from jaxdyn.dynamics._methods import FORWARD, SOLVERS, choose
 from jaxdyn.dynamics._resisted import settled_resisted
 from jaxdyn.dynamics._tree import ForwardMethod, residual
-from jaxdyn.model import CHUNK, FExt, Model, Nq, Nv, arguments
+from jaxdyn.model import CHUNK, FExt, Model, Nq, Nv, arguments, whole
 from jaxdyn.program import compiled
 
 
@@ -40,6 +40,9 @@ class Baumgarte(eqx.Module):
 
     frequency: Float[Array, ""] | float = 10.0
     damping: Float[Array, ""] | float = 1.0
+
+
+_WITH_COUPLINGS = ("range_space", "kkt")
 
 
 # few methods can be one kernel
@@ -92,6 +95,11 @@ def constrained_dynamics(
     if method == "sequential_regularization":
         prepare = partial(prepare, tolerance=tolerance)
     inputs = arguments(model, **given)
+    if model.couplings and method not in _WITH_COUPLINGS:
+        raise ValueError(
+            f"constrained_dynamics: method is {method!r} for model {model.name!r}, "
+            f"which has couplings, expected one of: {', '.join(_WITH_COUPLINGS)}."
+        )
     if not model.loops:
         qdd, _ = FORWARD["denoc"].solution(*inputs)
         return qdd, jnp.zeros(0, qdd.dtype)
@@ -114,7 +122,7 @@ def constrained(
         model, q, qd, *_, baumgarte = inputs
         qdd, factor = method.forward(0, chunk)(*inputs[:-1])
         if not isinstance(factor, Factor):  # solvers need its halves
-            factor = denoc_factor(model, q)
+            factor = inertia_factor(model, q)
         rows, opening = _opening(model, q, qd, qdd, baumgarte)
         solver = prepare(model, q, factor, rows)
         closing, loop_forces = solver(jnp.zeros_like(qdd), -opening)
@@ -145,7 +153,7 @@ def _opening(
     model: Model, q: Array, qd: Array, qdd: Array, baumgarte: Baumgarte | None
 ) -> tuple[LoopRows, Array]:
     """The rows, and their second rates with what Baumgarte's method adds to these."""
-    at = body_motions(model, q, qd, qdd)
+    at = body_motions(*whole(model, q, qd, qdd))
     rows = loop_rows(model, Poses(at.R.array(), at.p.array()))
     opening = second_rates(model, at)
     if baumgarte is None:
@@ -163,6 +171,11 @@ def loop_iterations(
     """How many O(n) iterations "sequential_regularization" takes."""
     inputs = arguments(model, q=q, qd=qd, tau=tau)
     model, q, qd, tau = inputs
+    if model.couplings:
+        raise ValueError(
+            f"model {model.name!r} has couplings, expected none: "
+            '"sequential_regularization" does not know them.'
+        )
     qdd, factor = FORWARD["denoc"].forward(0, CHUNK)(*inputs, None, None)
     rows, opening = _opening(model, q, qd, qdd, None)
     solver = sequential_regularization(model, q, factor, rows, tolerance)

@@ -7,12 +7,12 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float, PyTree
 
-from jaxdyn.algorithms.derivatives import inverse_slopes
+from jaxdyn.algorithms.couplings import CoupledFactor, DenseFactor
+from jaxdyn.algorithms.derivatives import inertia_factor, inverse_slopes
 from jaxdyn.algorithms.kinematics import integrate, turning_rate
 from jaxdyn.algorithms.loops import range_space
 from jaxdyn.algorithms.recursions import (
     Factor,
-    denoc_factor,
     joint_torques,
     least_pivot,
     newton_euler,
@@ -22,11 +22,21 @@ from jaxdyn.algorithms.steps import Base
 from jaxdyn.dynamics._constrained import constrained
 from jaxdyn.dynamics._methods import FORWARD, automatic, choose
 from jaxdyn.dynamics._resisted import check_resisted, settled_resisted
-from jaxdyn.model import CHUNK, FExt, Model, Nq, Nv, arguments, singular_joints
+from jaxdyn.model import (
+    CHUNK,
+    FExt,
+    Model,
+    Nq,
+    Nv,
+    arguments,
+    reduced,
+    singular_joints,
+    whole,
+)
 from jaxdyn.program import compiled
 
 
-def factor(model: Model, q: Nq) -> Factor:
+def factor(model: Model, q: Nq) -> Factor | CoupledFactor | DenseFactor:
     """The factor U D Uᵀ of the inertia matrix, for many right-hand sides; O(n).
 
     The loops of the model are cut.
@@ -153,11 +163,12 @@ def checked_dynamics(
     model, q, qd, tau, f_ext, base = inputs
     formulation = choose("checked_dynamics", method, FORWARD)
     qdd, solve = formulation.solution(*inputs, refine=refine, chunk=chunk or CHUNK)
-    residual = tau - joint_torques(newton_euler, model, q, qd, qdd, f_ext, base)
+    forces = joint_torques(newton_euler, *whole(model, q, qd, qdd), f_ext, base)
+    residual = tau - reduced(model, q, forces)
     change = jnp.abs(solve(residual, model, q)).max(initial=0)
     largest = jnp.abs(qdd).max(initial=0)
     correction = change / jnp.where(largest > 0, largest, 1)
-    pivot = pivot_shares(model, q).min(initial=1)
+    pivot = pivot_shares(*whole(model, q)[:2]).min(initial=1)
     return CheckedDynamics(qdd, residual, correction, pivot)
 
 
@@ -173,7 +184,9 @@ def linearize(
     """
     inputs = arguments(model, q=q, qd=qd, tau=tau, f_ext=f_ext, base=base)
     model, q, qd, *_ = inputs
-    by_state, by_tau = (_closed_slopes if model.loops else _open_slopes)(*inputs)
+    by_state, by_tau = (
+        _closed_slopes if model.loops or model.couplings else _open_slopes
+    )(*inputs)
     one, none = jnp.eye(model.nv, dtype=q.dtype), jnp.zeros_like(by_tau)
     above = jnp.concatenate([-turning_rate(model, qd), one], axis=1)
     return jnp.concatenate([above, by_state]), jnp.concatenate([none, by_tau])
@@ -191,26 +204,27 @@ def _open_slopes(*inputs: PyTree) -> tuple[Array, Array]:
 
 
 def _closed_slopes(*inputs: PyTree) -> tuple[Array, Array]:
-    """The same with loops."""
+    """The same with loops or couplings."""
     model, q, qd, tau, *others = inputs
 
     def accelerations(x):
         at, rate, drive = jnp.split(x, 3)
         moved = integrate(model, q, at), qd + rate, tau + drive, *others
-        return constrained(FORWARD["denoc"], range_space, model, *moved, None)[0]
+        return forward_dynamics(model, *moved[:3], f_ext=others[0], base=others[1])
 
     slopes = jax.jacfwd(accelerations)(jnp.zeros(3 * model.nv, q.dtype))
     return slopes[:, : 2 * model.nv], slopes[:, 2 * model.nv :]
 
 
 @compiled()
-def _factor(model: Model, q: Nq) -> Factor:
-    return denoc_factor(*arguments(model, q=q))
+def _factor(model: Model, q: Nq) -> Factor | CoupledFactor | DenseFactor:
+    return inertia_factor(*arguments(model, q=q))
 
 
 @compiled()
 def _least_pivot(model: Model, q: Nq) -> Float[Array, ""]:
-    return least_pivot(*arguments(model, q=q))
+    tree, joints, *_ = whole(*arguments(model, q=q))
+    return least_pivot(tree, joints)
 
 
 SURE = 1000  # roundings, ten times those of `singular_joints`: the walk rounds too

@@ -6,8 +6,8 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxdyn.algorithms.derivatives import inertia_matrix
 from jaxdyn.algorithms.loops import cutoff, loop_jacobian
-from jaxdyn.algorithms.recursions import composite
 from jaxdyn.model import Model, Nq, arguments, chosen_coordinates
 from jaxdyn.program import compiled
 
@@ -53,7 +53,7 @@ def _complement(model: Model, q: Array, independent: tuple[int, ...]) -> Array:
 def _reduced(model: Model, q: Array, independent: tuple[int, ...]) -> Array:
     model, q = arguments(model, q=q)
     G = _complement(model, q, independent)
-    M = composite(model, q) + jnp.diag(model.armature)
+    M = inertia_matrix(model, q)
     return jnp.einsum("ij,ik,kl->jl", G, M, G, precision="highest")
 
 

@@ -1,10 +1,13 @@
 """Forces and inertia of the tree of bodies; loops are cut."""
 
+import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxdyn.algorithms.couplings import along_both, along_rows, of_tree
 from jaxdyn.algorithms.derivatives import inverse_slopes
 from jaxdyn.algorithms.forces import element_wrenches
+from jaxdyn.algorithms.kinematics import integrate
 from jaxdyn.algorithms.recursions import (
     coriolis,
     joint_torques,
@@ -14,11 +17,12 @@ from jaxdyn.algorithms.recursions import (
 )
 from jaxdyn.algorithms.steps import Base
 from jaxdyn.dynamics._methods import INERTIA, INVERSE, choose
-from jaxdyn.model import FExt, Model, Nq, Nv, arguments
+from jaxdyn.model import FExt, Model, Nq, Nv, arguments, coupled_rates, reduced, whole
 from jaxdyn.program import compiled
 
 
 @compiled("method")
+@of_tree(along_rows)
 def inverse_dynamics(
     model: Model,
     q: Nq,
@@ -62,10 +66,15 @@ def bias_forces(
     given = dict(q=q, qd=qd, f_ext=f_ext, base=base)
     model, q, qd, f_ext, base = arguments(model, **given)
     recursion = choose("bias_forces", method, INVERSE)
-    return recursion(model, q, qd, None, f_ext, base) + passive_forces(model, q, qd)
+    tree, at, rates, following = whole(model, q, qd)
+    if following is None:
+        return recursion(model, q, qd, None, f_ext, base) + passive_forces(model, q, qd)
+    tau = joint_torques(recursion, tree, at, rates, following, f_ext, base)
+    return reduced(model, q, tau)
 
 
 @compiled()
+@of_tree(along_rows)
 def gravity_forces(model: Model, q: Nq) -> Nv:
     """Joint forces that hold the bodies against gravity, springs not included."""
     model, q = arguments(model, q=q)
@@ -80,10 +89,18 @@ def coriolis_matrix(model: Model, q: Nq, qd: Nv) -> Float[Array, "nv nv"]:
     that of the Christoffel symbols.
     """
     model, q, qd = arguments(model, q=q, qd=qd)
-    return coriolis(model, q, qd)
+    if not model.couplings:
+        return coriolis(model, q, qd)
+    tree, joints, rates, _ = whole(model, q, qd)
+    at, one = coupled_rates(model, q), jnp.eye(model.nv, dtype=q.dtype)
+    turning = jnp.matmul(
+        mass_matrix(tree, joints), at.turning(qd, one), precision="highest"
+    )
+    return along_both(at, coriolis(tree, joints, rates)) + at.forces(turning)
 
 
 @compiled()
+@of_tree()
 def joint_reactions(
     model: Model, q: Nq, qd: Nv, qdd: Nv, *, f_ext: FExt = None, base: Base = None
 ) -> Float[Array, "n 6"]:
@@ -102,6 +119,7 @@ def joint_reactions(
 
 
 @compiled("method")
+@of_tree(along_both)
 def mass_matrix(
     model: Model, q: Nq, *, method: str = "composite"
 ) -> Float[Array, "nv nv"]:
@@ -128,4 +146,13 @@ def inverse_dynamics_derivatives(
     cut.
     """
     given = dict(q=q, qd=qd, qdd=qdd, f_ext=f_ext, base=base)
-    return inverse_slopes(*arguments(model, **given))
+    inputs = arguments(model, **given)
+    if not model.couplings:
+        return inverse_slopes(*inputs)
+    model, q, qd, qdd, f_ext, base = inputs
+
+    def forces(d: Nv, rate: Nv, acceleration: Nv) -> Nv:
+        at = integrate(model, q, d), qd + rate, qdd + acceleration
+        return inverse_dynamics(model, *at, f_ext=f_ext, base=base)
+
+    return jax.jacfwd(forces, (0, 1, 2))(*[jnp.zeros_like(qd)] * 3)

@@ -5,6 +5,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float, Int
 
+from jaxdyn.algorithms.derivatives import inertia_factor
 from jaxdyn.algorithms.kinematics import body_velocities, forward_kinematics, integrate
 from jaxdyn.algorithms.loops import (
     LoopRows,
@@ -15,7 +16,6 @@ from jaxdyn.algorithms.loops import (
     row_rates,
     solve_saddle,
 )
-from jaxdyn.algorithms.recursions import denoc_factor
 from jaxdyn.model import Model, Nq, Nv, arguments
 from jaxdyn.program import compiled
 
@@ -44,7 +44,7 @@ def loop_condition(model: Model, q: Nq) -> LoopCondition:
     """Rank, mobility and condition number of the loops at `q`."""
     model, q = arguments(model, q=q)
     rows = loop_rows(model, forward_kinematics(model, q))
-    W = mobility(model, denoc_factor(model, q), rows)
+    W = mobility(model, q, inertia_factor(model, q), rows)
     s = jnp.linalg.svd(W, compute_uv=False)
     is_large = s > cutoff(W) * s.max(initial=0)
     rank = is_large.sum()
@@ -89,5 +89,5 @@ def project_configuration(model: Model, q: Nq) -> Nq:
 def _closing(model: Model, q: Array, rows: LoopRows, b: Array) -> Array:
     """The rates x with Psi x = b that have the least kinetic energy."""
     fixed = lax.stop_gradient((model, q, rows))
-    solver = range_space(*fixed[:2], denoc_factor(*fixed[:2]), fixed[2])
+    solver = range_space(*fixed[:2], inertia_factor(*fixed[:2]), fixed[2])
     return solve_saddle(model, q, solver, jnp.zeros(model.nv, q.dtype), b)[0]

@@ -6,11 +6,12 @@ from functools import partial
 
 import jax
 import jax.numpy as jnp
-from jax.scipy.linalg import cho_factor, cho_solve
 from jaxtyping import Array, PyTree
 
+from jaxdyn.algorithms.couplings import CoupledFactor, coupled_factor
 from jaxdyn.algorithms.derivatives import (
     InertiaFactor,
+    dense_factor,
     implicit,
     inverse_gradient,
     refined,
@@ -25,12 +26,13 @@ from jaxdyn.algorithms.log_depth import (
 )
 from jaxdyn.algorithms.recursions import (
     articulated,
+    composite,
     denoc_factor,
     joint_torques,
     newton_euler,
     passive_forces,
 )
-from jaxdyn.model import CHUNK, Model
+from jaxdyn.model import CHUNK, Model, Nq, Nv, coupled_rates, reduced, whole
 
 
 @dataclass(frozen=True)
@@ -65,29 +67,59 @@ class ForwardMethod:
         """
         forward = self.forward(refine, chunk)
         equations = partial(residual, self.inverse)
-        return implicit(forward, equations, _solve, self.adjoint, *inputs)
+        adjoint = None if inputs[0].couplings else self.adjoint
+        return implicit(forward, equations, _solve, adjoint, *inputs)
 
 
 def by_recursion(recursion: Callable) -> ForwardMethod:
     """A recursion that takes what drives the bodies."""
 
     def once(model, q, qd, tau, f_ext, base):
+        if model.couplings and model.couplings.is_dense:
+            return _dense(composite, newton_euler)(model, q, qd, tau, f_ext, base)
+        if model.couplings:
+            return _coupled(once, model, q, qd, tau, f_ext, base)
         driving = tau - passive_forces(model, q, qd)
         return recursion(model, q, qd, driving, f_ext, base)
 
     return _sequential(once)
 
 
+def _coupled(
+    forward: Callable, model: Model, q: Nq, qd: Nv, tau: Nv, *others: PyTree
+) -> tuple[Array, CoupledFactor]:
+    """The accelerations of free joints, less what forces of the couplings undo."""
+    tree, joints, rates, following = whole(model, q, qd)
+    at = coupled_rates(model, q)
+    qdd, factor = forward(tree, joints, rates, at.lifted(tau), *others)
+    found = coupled_factor(factor, at)
+    return found.closed(qdd - following), found
+
+
 def by_matrix(inertia: Callable, recursion: Callable) -> ForwardMethod:
     """An inertia matrix, its Cholesky factor, and the bias forces by a recursion."""
 
-    def once(model, q, qd, tau, f_ext, base):
-        bias = recursion(model, q, qd, None, f_ext, base)
-        M = inertia(model, q) + jnp.diag(model.armature)
-        phi = tau - passive_forces(model, q, qd) - bias
-        return cho_solve(cho_factor(M, lower=True), phi), denoc_factor(model, q)
+    once = _dense(inertia, recursion)
 
-    return _sequential(once)
+    def with_tree_factor(model, q, *others):
+        qdd, dense = once(model, q, *others)
+        return qdd, dense if model.couplings else denoc_factor(model, q)
+
+    return _sequential(with_tree_factor)
+
+
+def _dense(inertia: Callable, recursion: Callable) -> Callable:
+    def once(model, q, qd, tau, f_ext, base):
+        tree, joints, rates, following = whole(model, q, qd)
+        bias = recursion(tree, joints, rates, following, f_ext, base)
+        bias = bias + passive_forces(tree, joints, rates)
+        if following is not None:
+            bias = bias + tree.armature * following
+        M = inertia(tree, joints) + jnp.diag(tree.armature)
+        factor = dense_factor(reduced(model, q, reduced(model, q, M).T))
+        return factor.solve(tau - reduced(model, q, bias)), factor
+
+    return once
 
 
 def _sequential(once: Callable) -> ForwardMethod:
@@ -100,7 +132,8 @@ def _sequential(once: Callable) -> ForwardMethod:
 def residual(inverse: Callable, qdd: Array, *inputs: PyTree) -> Array:
     """The joint forces that accelerations need beyond those that there are."""
     model, q, qd, tau, f_ext, base = inputs
-    return joint_torques(inverse, model, q, qd, qdd, f_ext, base) - tau
+    motion = whole(model, q, qd, qdd)
+    return reduced(model, q, joint_torques(inverse, *motion, f_ext, base)) - tau
 
 
 def _solve(
@@ -123,11 +156,15 @@ def _pieces(refine: int, chunk: int) -> Callable:
     single = by_recursion(articulated).forward(refine, chunk)
 
     def pieces(model, q, qd, tau, f_ext, base):
+        if model.couplings:
+            return coupled(model, q, qd, tau, f_ext, base)
         if not model.topology.contraction(chunk).rounds:  # nothing to join
             return single(model, q, qd, tau, f_ext, base)
         driving = tau - passive_forces(model, q, qd)
         return parallel_forward(model, q, qd, driving, f_ext, base, chunk, refine)
 
+    equations = partial(residual, parallel_newton_euler)
+    coupled = refined(partial(_coupled, pieces), equations, _solve, refine)
     return pieces
 
 

@@ -1,6 +1,6 @@
 """Building a model body by body, on the host, with every check on its data."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import jax.numpy as jnp
@@ -16,10 +16,9 @@ from jaxdyn.model._check import (
     is_index,
     is_world,
 )
-from jaxdyn.model._inertial import Inertial
 from jaxdyn.model._model import Model
 from jaxdyn.model._report import Note, Notes
-from jaxdyn.model._singular import check_resistance
+from jaxdyn.model._singular import check_resistance, singular_joints
 from jaxdyn.model.elements import (
     DOF_EFFECTS,
     DOF_LIMITS,
@@ -31,6 +30,7 @@ from jaxdyn.model.elements import (
     check_pitch,
     loop_of,
 )
+from jaxdyn.model.inertia import Inertial
 from jaxdyn.model.tables import Topology
 
 
@@ -64,6 +64,7 @@ class ModelBuilder:
         self._rows: list[dict[str, Any]] = []
         self._frames: list[dict[str, Any]] = []
         self._loops: list[dict[str, Any]] = []
+        self._couplings: list[dict[str, Any]] = []
         self.notes: list[Note] = []  # of a reader, for `Model.report`
 
     @property
@@ -186,6 +187,15 @@ class ModelBuilder:
         data = check_loop(self.names, taken, bodies, placements, joint, axes, name)
         self._loops.append(data)
 
+    def add_coupling(
+        self, joint: Body, ratios: Mapping[Any, Any] | None = None, **options: Any
+    ) -> None:
+        """Let a joint follow others, as `Model.with_coupling` does.
+
+        All couplings are checked when the model is built.
+        """
+        self._couplings.append(dict(joint=joint, ratios=ratios, **options))
+
     def build(
         self, dtype: DTypeLike | None = None, *, check_inertia: bool = True
     ) -> Model:
@@ -202,17 +212,23 @@ class ModelBuilder:
         if not is_floating(dtype):
             raise ValueError(f"dtype is {dtype!r}, expected a floating-point type.")
         topology, leaves = self._topology(), self._leaves()
-        if check_inertia:
+        if check_inertia and not self._couplings:
             check_resistance(topology, leaves)
         arrays: dict[str, Any] = {
             key: jnp.asarray(leaf, dtype) for key, leaf in leaves.items()
         }
-        return Model(
+        model = Model(
             topology=topology,
             loops=tuple(loop_of(loop, dtype) for loop in self._loops),
             forces=(),
             **arrays,
         )
+        if not self._couplings:
+            return model
+        model = model._coupled(*(model._relation(**x) for x in self._couplings))
+        if check_inertia and singular_joints(model) and model.mass.any():
+            check_resistance(topology, leaves)
+        return model
 
     def _topology(self) -> Topology:
         rows, frames = self._rows, self._frames

@@ -1,29 +1,36 @@
 """The `Model` pytree: a robot as static topology and array leaves."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
 import jax
+import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
 from jax.typing import DTypeLike
 from jaxtyping import Array, Float
 
-from jaxdyn.model._check import Body, is_index, is_world
+from jaxdyn.model._check import Body, Numbers, is_index, is_world
 from jaxdyn.model._report import Notes
 from jaxdyn.model._show import show
 from jaxdyn.model.elements import (
+    POSITION_LEAVES,
+    RATE_LEAVES,
     AbstractForce,
     Actuators,
+    Couplings,
     Loop,
     Placement,
+    Relation,
     check_loop,
+    check_relation,
     force_of,
     loop_of,
 )
-from jaxdyn.model.tables import Modules, Topology
-from jaxdyn.program import is_staged
+from jaxdyn.model.tables import Modules, Topology, coupled_places
+from jaxdyn.program import is_staged, take
 
 
 class Model(eqx.Module):
@@ -53,6 +60,8 @@ class Model(eqx.Module):
         loops: cut joints that close kinematic loops.
         forces: elements that act between bodies or in joints, such as `SpringDamper`.
         actuators: data for `jd.actuate`, empty without any; they act through tau alone.
+        couplings: joints that follow others, empty without any. They have no places in
+            q, qd and tau, nor in the leaves above: see `with_coupling` and `tree`.
     """
 
     gravity: Float[Array, "3"]
@@ -80,6 +89,7 @@ class Model(eqx.Module):
     forces: tuple[AbstractForce, ...]
     topology: Topology = eqx.field(static=True)
     actuators: Actuators | tuple[()] = ()
+    couplings: Couplings | tuple[()] = ()
 
     def find(self, field: str, name: str | None = None) -> Any:
         """The index of a name in a field of the topology, None if it is not there.
@@ -206,6 +216,96 @@ class Model(eqx.Module):
         """The same tree of bodies without its loops."""
         return eqx.tree_at(lambda m: m.loops, self, ())
 
+    def with_coupling(
+        self,
+        joint: Body,
+        ratios: Mapping[Any, Any] | None = None,
+        *,
+        offset: float = 0.0,
+        polynomial: Sequence[Any] = (),
+        argument: Mapping[Any, Any] | None = None,
+    ) -> "Model":
+        r"""The same model with a joint that follows others, as a gripper's second jaw.
+
+        $$q_i = \text{offset} + \sum_j \text{ratios}_j\, q_j + \sum_p
+          \text{polynomial}_p \Big(\sum_j \text{argument}_j\, q_j\Big)^p$$
+
+        The joint has no place in q any more, and nv is one less: tau are the forces of
+        the coordinates that are left. A joint among its own `ratios` stays where it is,
+        but its place in q then is that of another coordinate, such as the angle of a
+        motor: see `with_gears`.
+
+        Args:
+            joint: the joint that follows, by its name or by its body, as all joints; it
+                has one degree of freedom, as those that it follows.
+            ratios, argument: factors by joint.
+            polynomial: up to five coefficients, of the powers 0 to 4.
+        """
+        return self._coupled(
+            self._relation(joint, ratios, offset, polynomial, argument)
+        )
+
+    def with_gears(
+        self, joints: Sequence[Body], matrix: Numbers, offset: Numbers | None = None
+    ) -> "Model":
+        """The same model with coordinates x of motors: joints q = matrix x + offset.
+
+        As in a wrist whose motors turn two joints at once. The motors take the places
+        of the joints, by names or bodies, in q, qd and tau. Leaves such as `damping`
+        stay those of the joints.
+        """
+        rows, given = np.asarray(matrix, float), offset
+        shift = np.zeros(len(joints)) if given is None else np.asarray(given, float)
+        if rows.shape != (len(joints),) * 2 or shift.shape != (len(joints),):
+            raise ValueError(
+                f"matrix has shape {rows.shape} and offset {shift.shape}, expected "
+                f"{(len(joints),) * 2} and {(len(joints),)} for joints {list(joints)}."
+            )
+        ratios = [dict(zip(joints, row.tolist(), strict=True)) for row in rows]
+        given = zip(joints, ratios, shift, strict=True)
+        return self._coupled(*(self._relation(*x, is_geared=True) for x in given))
+
+    def _relation(
+        self,
+        joint: Body,
+        ratios: Mapping[Any, Any] | None,
+        offset: float = 0.0,
+        polynomial: Sequence[Any] = (),
+        argument: Mapping[Any, Any] | None = None,
+        is_geared: bool = False,
+    ) -> Relation:
+        """A coupling as `_coupled` takes it, checked."""
+        i = self._joint(joint)
+        label = f"coupling of joint {self.joint_names[i]!r}"
+        linear, inner = (
+            {self._joint(j): x for j, x in (given or {}).items()}
+            for given in (ratios, argument)
+        )
+        return check_relation(label, i, linear, offset, polynomial, inner, is_geared)
+
+    def _coupled(self, *relations: Relation) -> "Model":
+        """The same model with more couplings."""
+        from jaxdyn.model._coupled import coupled  # it builds on this file
+
+        known = self.couplings.relations() if self.couplings else []
+        return coupled(self.tree, [*known, *relations])
+
+    @property
+    def tree(self) -> "Model":
+        """The same model with every joint in q, also those that follow others."""
+        x = self.couplings
+        if not x:
+            return self
+        at = coupled_places(self.topology, x.tree, x.joints, x.sources)
+
+        def whole(name: str, index: np.ndarray) -> Array:
+            both = jnp.concatenate([getattr(self, name), getattr(x, name)])
+            return take(both, index)
+
+        leaves = {name: whole(name, at.own_v) for name in RATE_LEAVES}
+        leaves |= {name: whole(name, at.own_q) for name in POSITION_LEAVES}
+        return replace(self, topology=x.tree, couplings=(), **leaves)
+
     def with_force(self, element: AbstractForce) -> "Model":
         """The same model with one more force element, such as a `SpringDamper`.
 
@@ -213,6 +313,11 @@ class Model(eqx.Module):
         """
         forces = (*self.forces, force_of(element, self))
         return eqx.tree_at(lambda m: m.forces, self, forces)
+
+    def _joint(self, joint: Body) -> int:
+        """The body of a joint given by its name or by its body."""
+        found = self.find("joint_names", joint) if isinstance(joint, str) else None
+        return self.body(joint) if found is None else found
 
     def _side(self, loop: str, body: Body | None) -> int:
         if body is None or is_world(body, self.find("base")):

@@ -15,6 +15,7 @@ from jaxtyping import Array, Float
 from jaxdyn.model._arguments import check_leaves
 from jaxdyn.model._check import check_finite, unit_vectors
 from jaxdyn.model._model import Model
+from jaxdyn.model.elements import Couplings
 from jaxdyn.model.tables import DIRECTIONS, Topology, directions
 
 LEAVES = ("R", "p", "axis", "axis2", "pitch", "mass", "com", "inertia", "armature")
@@ -39,12 +40,29 @@ def singular_joints(
     values, which is not so inside `jax.jit`.
     """
     check_leaves(model)
-    leaves = {key: np.asarray(getattr(model, key), float) for key in LEAVES}
     at = None if q is None else check_finite(model.name, "q", q, (model.nq,), "model")
+    if model.couplings:
+        return _singular_coordinates(model)
+    leaves = {key: np.asarray(getattr(model, key), float) for key in LEAVES}
     eps = float(jnp.finfo(model.dtype).eps)
     zero = _factor(model.topology, leaves, at, eps).zero
     bodies = np.unique(model.topology.steps.body[zero])
     return tuple(model.joint_names[i] for i in bodies)
+
+
+def _singular_coordinates(model: Model) -> tuple[str, ...]:
+    """The joints with a coordinate that neither they nor followers make resist."""
+    x, names = model.couplings, model.joint_names
+    assert isinstance(x, Couplings)
+    free = set(singular_joints(model.tree))
+    resisted = {
+        names[i]
+        for joint, sources in zip(x.joints, x.sources, strict=True)
+        for i in sources
+        if names[joint] not in free
+    }
+    followers = {names[i] for i in x.joints}
+    return tuple(name for name in names if name in free - resisted - followers)
 
 
 def check_resistance(topology: Topology, leaves: Mapping[str, np.ndarray]) -> None:

@@ -13,4 +13,7 @@ from jaxdyn.algorithms.derivatives._implicit import implicit as implicit
 from jaxdyn.algorithms.derivatives._implicit import refined as refined
 from jaxdyn.algorithms.derivatives._implicit import solve_inertia as solve_inertia
 from jaxdyn.algorithms.derivatives._implicit import with_slopes_of as with_slopes_of
+from jaxdyn.algorithms.derivatives._inertia import dense_factor as dense_factor
+from jaxdyn.algorithms.derivatives._inertia import inertia_factor as inertia_factor
+from jaxdyn.algorithms.derivatives._inertia import inertia_matrix as inertia_matrix
 from jaxdyn.algorithms.derivatives._jacobians import inverse_slopes as inverse_slopes

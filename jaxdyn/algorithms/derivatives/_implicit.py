@@ -15,7 +15,7 @@ import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 from jaxtyping import Array, Float, PyTree
 
-from jaxdyn.model import Model, Nq
+from jaxdyn.model import Model, Nq, reduced, whole
 from jaxdyn.program import linear_map
 
 
@@ -122,8 +122,9 @@ def solve_inertia(
     def inertia_times(x: Float[Array, " nv *columns"]) -> Float[Array, " nv *columns"]:
         if x.ndim == 2:
             return jax.vmap(inertia_times, in_axes=1, out_axes=1)(x)
-        rigid = factor.inverse_dynamics(still, q, jnp.zeros_like(x), x)
-        return rigid + model.armature * x
+        tree, joints, _, rates = whole(still, q, None, x)
+        rigid = factor.inverse_dynamics(tree, joints, jnp.zeros_like(rates), rates)
+        return reduced(model, q, rigid + tree.armature * rates)
 
     # zero tangents as symbols: JAX fails where only the factor has any
     constant = jax.lax.stop_gradient(factor)

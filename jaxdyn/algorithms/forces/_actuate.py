@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxdyn.algorithms.couplings import along_rows, of_tree
 from jaxdyn.algorithms.kinematics import difference, neutral
 from jaxdyn.model import Actuators, Model, arguments
 from jaxdyn.program import compiled, exchange, take
@@ -56,6 +57,7 @@ def actuate(
 
 
 @compiled()
+@of_tree(along_rows)
 def _actuate(
     model: Model,
     q: Float[Array, " nq"],

@@ -8,6 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxdyn.algorithms.couplings import along_columns, of_tree
 from jaxdyn.algorithms.kinematics._log_depth import parallel_motions, parallel_poses
 from jaxdyn.algorithms.steps import (
     Base,
@@ -18,7 +19,7 @@ from jaxdyn.algorithms.steps import (
     screw,
     step_frames,
 )
-from jaxdyn.model import Model, Nq, Nv, arguments
+from jaxdyn.model import Model, Nq, Nv, arguments, whole
 from jaxdyn.program import collect, compiled, from_parents, put, take
 from jaxdyn.spatial import Mat3, Twist, Vec3, cross
 
@@ -47,6 +48,7 @@ class Accelerations(eqx.Module):
 
 
 @compiled("method")
+@of_tree()
 def forward_kinematics(model: Model, q: Nq, *, method: str = "walk") -> Poses:
     """The pose of every body frame in the world.
 
@@ -67,6 +69,7 @@ def forward_kinematics(model: Model, q: Nq, *, method: str = "walk") -> Poses:
 
 
 @compiled()
+@of_tree()
 def frame_poses(model: Model, q: Nq) -> Poses:
     """The pose in the world of every frame in `model.frame_names`."""
     model, q = arguments(model, q=q)
@@ -79,6 +82,7 @@ def frame_poses(model: Model, q: Nq) -> Poses:
 
 
 @compiled("method")
+@of_tree()
 def body_velocities(
     model: Model, q: Nq, qd: Nv, *, base: Base = None, method: str = "walk"
 ) -> Velocities:
@@ -98,6 +102,7 @@ def body_velocities(
 
 
 @compiled("method")
+@of_tree()
 def body_accelerations(
     model: Model, q: Nq, qd: Nv, qdd: Nv, *, base: Base = None, method: str = "walk"
 ) -> Accelerations:
@@ -131,6 +136,7 @@ def jacobian(
 
 
 @compiled("place")
+@of_tree(along_columns)
 def jacobian_at(
     model: Model, q: Nq, point: Float[Array, "3"] | None = None, *, place: Place
 ) -> Float[Array, "6 nv"]:
@@ -161,13 +167,14 @@ def _jacobian_dot_qd(
     at = jnp.zeros(3, model.dtype) if point is None else point
     model, q, qd, at = arguments(model, q=q, qd=qd, point=at)
     c, last = _attachment(model, place, at), model.topology.steps.last[place[0]]
-    at = jax.tree.map(lambda x: x[last], motions(model, q, qd))
+    at = jax.tree.map(lambda x: x[last], motions(*whole(model, q, qd)))
     r = at.R @ c
     rate = at.rate.shift(r)
     return Twist(rate.v + cross(at.w, cross(at.w, r)), rate.w).array()
 
 
 @compiled()
+@of_tree()
 def center_of_mass(model: Model, q: Nq) -> Float[Array, "3"]:
     """The centre of mass of all bodies, in the world; NaN if none has mass."""
     model, q = arguments(model, q=q)

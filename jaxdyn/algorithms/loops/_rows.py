@@ -10,9 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxdyn.algorithms.couplings import along_columns, of_tree
 from jaxdyn.algorithms.kinematics import Poses, body_motions, forward_kinematics
 from jaxdyn.algorithms.steps import Motion, WorldStep, product, world_steps
-from jaxdyn.model import ROWS, Model, Nq, Nv, Side, arguments
+from jaxdyn.model import ROWS, Model, Nq, Nv, Side, arguments, whole
 from jaxdyn.program import collect, compiled, from_parents, put, take
 from jaxdyn.spatial import Mat3, Twist, Vec3, Wrench, cross, cross_columns
 
@@ -42,6 +43,7 @@ def loop_residual(model: Model, q: Nq) -> Float[Array, " nc"]:
 
 
 @compiled()
+@of_tree(along_columns)
 def loop_jacobian(model: Model, q: Nq) -> Float[Array, "nc nv"]:
     r"""The matrix Psi(q) with $\dot\varphi = \Psi \dot q$, [Ghosal] lecture 30."""
     model, q = arguments(model, q=q)
@@ -54,7 +56,7 @@ def loop_jacobian(model: Model, q: Nq) -> Float[Array, "nc nv"]:
 def loop_bias(model: Model, q: Nq, qd: Nv) -> Float[Array, " nc"]:
     r"""The right-hand side $-\dot\Psi \dot q$ of $\Psi \ddot q = -\dot\Psi \dot q$."""
     model, q, qd = arguments(model, q=q, qd=qd)
-    return -second_rates(model, body_motions(model, q, qd, None))
+    return -second_rates(model, body_motions(*whole(model, q, qd)))
 
 
 @compiled()

@@ -12,24 +12,27 @@ from collections.abc import Callable
 import equinox as eqx
 import jax.numpy as jnp
 from jax import lax
-from jax.scipy.linalg import solve_triangular
 from jaxtyping import Array, Bool, Float, Int
 
+from jaxdyn.algorithms.couplings import CoupledFactor, DenseFactor
+from jaxdyn.algorithms.derivatives import dense_factor, inertia_matrix
 from jaxdyn.algorithms.kinematics import body_velocities, forward_kinematics
 from jaxdyn.algorithms.loops._rows import (
     LoopRows,
+    loop_jacobian,
     loop_matrix,
     loop_rows,
     row_forces,
     row_rates,
 )
-from jaxdyn.algorithms.recursions import Factor, composite, newton_euler
-from jaxdyn.model import Model, Nq
+from jaxdyn.algorithms.recursions import Factor, newton_euler
+from jaxdyn.model import Model, Nq, reduced, whole
 from jaxdyn.program import collect
 from jaxdyn.spatial import Scalar
 
 Vector = Float[Array, "..."]
 Pair = tuple[Vector, Vector]
+AnyFactor = Factor | CoupledFactor | DenseFactor
 
 
 def solve_saddle(model: Model, q: Nq, solver: Callable, phi: Vector, b: Vector) -> Pair:
@@ -44,9 +47,10 @@ def solve_saddle(model: Model, q: Nq, solver: Callable, phi: Vector, b: Vector) 
         x, loop_forces = unknowns[: model.nv], unknowns[model.nv :]
         rows = loop_rows(model, forward_kinematics(model, q))
         f_ext = row_forces(model, rows, loop_forces)
-        at_rest = _without_gravity(model), q, jnp.zeros_like(x), x, f_ext
         moved = body_velocities(model, q, x)
-        tau = newton_euler(*at_rest) + model.armature * x
+        tree, joints, _, rates = whole(_without_gravity(model), q, None, x)
+        tau = newton_euler(tree, joints, jnp.zeros_like(rates), rates, f_ext)
+        tau = reduced(model, q, tau + tree.armature * rates)
         return jnp.concatenate([tau, -row_rates(model, rows, moved.v, moved.w)])
 
     constant = lax.stop_gradient(solver)  # as in `solve_inertia`
@@ -59,20 +63,6 @@ def solve_saddle(model: Model, q: Nq, solver: Callable, phi: Vector, b: Vector) 
     return found[: model.nv], found[model.nv :]
 
 
-class Cholesky(eqx.Module):
-    """The inertia matrix as L Lᵀ."""
-
-    L: Float[Array, "nv nv"]
-
-    def half(self, b: Vector) -> Vector:
-        """The product L⁻¹ b."""
-        return solve_triangular(self.L, b, lower=True)
-
-    def other_half(self, y: Vector) -> Vector:
-        """The product L⁻ᵀ y."""
-        return solve_triangular(self.L, y, trans="T", lower=True)
-
-
 class RangeSpace(eqx.Module):
     r"""Multipliers first, from (Psi M⁻¹ Psiᵀ) lambda = b - Psi M⁻¹ phi.
 
@@ -80,7 +70,7 @@ class RangeSpace(eqx.Module):
     not formed: the singular values of W show dependent rows without squaring them.
     """
 
-    factor: Factor | Cholesky
+    factor: AnyFactor
     W: Float[Array, "nv nc"]
     u: Float[Array, "nv k"]
     inverse: Float[Array, " k"]
@@ -93,22 +83,26 @@ class RangeSpace(eqx.Module):
         return x, _times(self.vt.T, self.inverse * r)
 
 
-def range_space(model: Model, q: Vector, factor: Factor, rows: LoopRows) -> RangeSpace:
+def range_space(
+    model: Model, q: Vector, factor: AnyFactor, rows: LoopRows
+) -> RangeSpace:
     """Prepare `RangeSpace`."""
-    return _range_space(factor, mobility(model, factor, rows))
+    return _range_space(factor, mobility(model, q, factor, rows))
 
 
-def _range_space(factor: Factor | Cholesky, W: Float[Array, "nv nc"]) -> RangeSpace:
+def _range_space(factor: AnyFactor, W: Float[Array, "nv nc"]) -> RangeSpace:
     u, s, vt = jnp.linalg.svd(W, full_matrices=False)
     return RangeSpace(factor, W, u, _inverted(s, cutoff(W)), vt)
 
 
-def mobility(model: Model, factor: Factor, rows: LoopRows) -> Float[Array, "nv nc"]:
+def mobility(
+    model: Model, q: Nq, factor: AnyFactor, rows: LoopRows
+) -> Float[Array, "nv nc"]:
     """The matrix W = D^(-1/2) U⁻¹ Psiᵀ: what unit loop forces move."""
-    return factor.half(_psi(model, factor, rows).T)
+    return factor.half(_psi(model, q, factor, rows).T)
 
 
-def kkt(model: Model, q: Vector, factor: Factor, rows: LoopRows) -> RangeSpace:
+def kkt(model: Model, q: Vector, factor: AnyFactor, rows: LoopRows) -> RangeSpace:
     r"""Prepare the full system of n + m equations, by dense matrices: O((n + m)³).
 
     $$\begin{bmatrix} M & -\Psi^T \\ -\Psi & 0 \end{bmatrix} =
@@ -119,9 +113,8 @@ def kkt(model: Model, q: Vector, factor: Factor, rows: LoopRows) -> RangeSpace:
     with M = L Lᵀ and L⁻¹ Psiᵀ = U Sigma Vᵀ. Eigenvalues of the whole would have squares
     of small Sigma among them, and lose twice as many digits near a singular posture.
     """
-    M = composite(model, q) + jnp.diag(model.armature)
-    dense = Cholesky(jnp.linalg.cholesky(M))
-    return _range_space(dense, dense.half(_psi(model, factor, rows).T))
+    dense = dense_factor(inertia_matrix(model, q))
+    return _range_space(dense, mobility(model, q, dense, rows))
 
 
 class SequentialRegularization(eqx.Module):
@@ -251,7 +244,11 @@ def _inverted(values: Array, share: float) -> Array:
     return jnp.where(is_large, 1 / jnp.where(is_large, values, 1), 0)
 
 
-def _psi(model: Model, factor: Factor, rows: LoopRows) -> Float[Array, "nc nv"]:
+def _psi(
+    model: Model, q: Nq, factor: AnyFactor, rows: LoopRows
+) -> Float[Array, "nc nv"]:
+    if not isinstance(factor, Factor):
+        return loop_jacobian(model, q)
     at = collect(model.topology.lanes, factor.steps)
     return loop_matrix(model, at.step, at.r, rows)
 

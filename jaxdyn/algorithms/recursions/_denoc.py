@@ -4,6 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxdyn.algorithms.couplings import along_columns, of_tree
 from jaxdyn.algorithms.recursions._factor import Eliminated, Factor, eliminate, stays
 from jaxdyn.algorithms.recursions._noc import layout, natural, propagation
 from jaxdyn.algorithms.steps import (
@@ -124,6 +125,7 @@ def denoc_inertia(model: Model, q: Nq) -> Float[Array, "nv nv"]:
 
 
 @compiled()
+@of_tree(lambda at, x: (x[0], along_columns(at, x[1])))
 def denoc_matrices(
     model: Model, q: Nq
 ) -> tuple[Float[Array, "twists twists"], Float[Array, "twists nv"]]:

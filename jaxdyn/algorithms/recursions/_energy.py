@@ -5,6 +5,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxdyn.algorithms.couplings import along_columns, of_tree
 from jaxdyn.algorithms.forces import element_energy, element_losses
 from jaxdyn.algorithms.kinematics import body_motions, forward_kinematics
 from jaxdyn.algorithms.recursions._gibbs_appell import gibbs_terms
@@ -44,6 +45,7 @@ class Power(eqx.Module):
 
 
 @compiled()
+@of_tree()
 def kinetic_energy(
     model: Model, q: Nq, qd: Nv, *, base: Base = None
 ) -> Float[Array, ""]:
@@ -63,6 +65,7 @@ def kinetic_energy(
 
 
 @compiled()
+@of_tree()
 def potential_energy(model: Model, q: Nq) -> Float[Array, ""]:
     r"""The energy of gravity, of the springs in the joints and of force elements.
 
@@ -85,6 +88,7 @@ def lagrangian(model: Model, q: Nq, qd: Nv) -> Float[Array, ""]:
 
 
 @compiled()
+@of_tree()
 def gibbs_function(
     model: Model, q: Nq, qd: Nv, qdd: Nv, *, base: Base = None
 ) -> Float[Array, ""]:
@@ -107,6 +111,7 @@ def gibbs_function(
 
 
 @compiled()
+@of_tree()
 def power(model: Model, q: Nq, qd: Nv, tau: Nv, *, f_ext: FExt = None) -> Power:
     """The power that flows into and out of the robot, base at rest."""
     model, q, qd, tau, f_ext = arguments(model, q=q, qd=qd, tau=tau, f_ext=f_ext)
@@ -120,6 +125,7 @@ def power(model: Model, q: Nq, qd: Nv, tau: Nv, *, f_ext: FExt = None) -> Power:
 
 
 @compiled()
+@of_tree()
 def momentum(model: Model, q: Nq, qd: Nv, *, base: Base = None) -> Momentum:
     """Linear momentum, and angular momentum about the centre of mass, world axes."""
     model, q, qd, base = arguments(model, q=q, qd=qd, base=base)
@@ -132,6 +138,7 @@ def momentum(model: Model, q: Nq, qd: Nv, *, base: Base = None) -> Momentum:
 
 
 @compiled()
+@of_tree(along_columns)
 def centroidal_momentum_matrix(model: Model, q: Nq) -> Float[Array, "6 nv"]:
     """The matrix that maps qd to [linear; angular] momentum, as in `momentum`."""
     model, q = arguments(model, q=q)

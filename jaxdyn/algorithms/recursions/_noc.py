@@ -6,6 +6,7 @@ import jax.numpy as jnp
 import numpy as np
 from jaxtyping import Array, Float
 
+from jaxdyn.algorithms.couplings import along_columns, of_tree
 from jaxdyn.algorithms.steps import poses, product, screw, step_frames
 from jaxdyn.model import Model, Nq, arguments
 from jaxdyn.program import collect, compiled, take
@@ -58,6 +59,7 @@ def noc(model: Model, q: Nq) -> Float[Array, "nv nv"]:
 
 
 @compiled()
+@of_tree(along_columns)
 def natural_complement(model: Model, q: Nq) -> Float[Array, "twists nv"]:
     r"""The twist-shaping matrix T with $t = T \dot q$, [Angeles] eq. 7.54.
 
@@ -71,6 +73,7 @@ def natural_complement(model: Model, q: Nq) -> Float[Array, "twists nv"]:
 
 
 @compiled()
+@of_tree()
 def joint_constraints(model: Model, q: Nq) -> Float[Array, "twists twists"]:
     r"""The matrix K of the kinematic constraints $K t = 0$, [Angeles] eq. 7.50.
 

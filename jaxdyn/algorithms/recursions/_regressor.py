@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 from jaxtyping import Array, Float
 
+from jaxdyn.algorithms.couplings import along_rows, of_tree
 from jaxdyn.algorithms.kinematics import body_motions
 from jaxdyn.algorithms.recursions._joint_forces import (
     friction_direction,
@@ -24,6 +25,7 @@ _JOINT = ("armature", "damping", "friction", "stiffness")
 
 
 @compiled()
+@of_tree(along_rows)
 def regressor(
     model: Model, q: Nq, qd: Nv, qdd: Nv, *, base: Base = None
 ) -> Float[Array, "nv parameters"]:
@@ -54,13 +56,13 @@ def dynamic_parameters(model: Model) -> Float[Array, " parameters"]:
     Ten for each body (m, h, I about its origin, in body axes), then armature, damping,
     friction and stiffness of each velocity coordinate.
     """
-    joints = [getattr(model, name) for name in _JOINT]
+    joints = [getattr(model.tree, name) for name in _JOINT]
     return jnp.concatenate([inertial_parameters(model).ravel(), *joints])
 
 
 def parameter_names(model: Model) -> tuple[str, ...]:
     """The names of `dynamic_parameters`, such as "link1.h_x" or "j_link1.damping"."""
-    t = model.topology
+    t = model.tree.topology
     names = [f"{body}.{key}" for body in model.names for key in _BODY]
     for key in _JOINT:
         for i, joint in enumerate(model.joint_names):

@@ -11,7 +11,7 @@ import numpy as np
 from jaxdyn.io._parts import assemble, warn_of_changes, warn_of_doubts
 from jaxdyn.io.mjcf._actuators import actuator_data
 from jaxdyn.io.mjcf._compile import compiled
-from jaxdyn.io.mjcf._equality import add_loops
+from jaxdyn.io.mjcf._equality import add_equalities
 from jaxdyn.io.mjcf._mujoco import passive_off
 from jaxdyn.io.mjcf._notes import notes_on
 from jaxdyn.io.mjcf._tree import WORLD, Tree
@@ -77,8 +77,10 @@ def from_mujoco_model(
     compensation is a force element, `GravityCompensation`.
 
     The equality constraints connect and weld become loops, "spherical" and "fixed",
-    between bodies or sites. They are exact: solref, solimp and torquescale, which
-    soften them in MuJoCo, play no role. Inactive ones are left out.
+    between bodies or sites; those of joints and of fixed tendons become couplings (see
+    `Model.with_coupling`), so that the joint that follows has no coordinate. They are
+    exact: solref, solimp and torquescale, which soften them in MuJoCo, play no role.
+    Inactive ones are left out.
 
     Contacts and limits are not modelled: limits are data. `model.report` lists what is
     left out or kept as data, and a warning names what changes the motion.
@@ -131,7 +133,7 @@ def _translated(
     assemble(builder, tree.parts, merge_fixed)
     for frame, (body, R, p), joint_name in tree.frames():
         builder.add_frame(frame, body, R=R, p=p, joint_name=joint_name)
-    add_loops(builder, tree, skip)
+    add_equalities(builder, tree, skip)
     numbers, fixed = actuator_data(tree)
     builder.notes += [*notes, *notes_on(tree)]
     builder.notes += [

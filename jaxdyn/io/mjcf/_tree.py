@@ -31,6 +31,7 @@ class Tree:
         names, origins: of each body of MuJoCo the name of its part, and where MuJoCo's
             origin is in that.
         parts: those of a body with several joints stand one after the other.
+        joints: the names of MuJoCo's joints, in its order.
         merged: the parts that are frames of others, by name.
         taken_joints: names of joints that are in use.
     """
@@ -45,6 +46,7 @@ class Tree:
         self._joint_names = names(m, "jnt")
         self.origins = np.zeros((m.nbody, 3))
         self.parts: list[Part] = []
+        self.joints: list[str] = []
         for i in range(1, m.nbody):
             self._add_body(i, options)
         self.merged = {
@@ -87,6 +89,7 @@ class Tree:
             part.options = {**options, **self._effects(j, kind)}
             part.options["joint_name"] = joint_name
             self.parts.append(part)
+            self.joints.append(joint_name)
             parent, R, p = part_name, np.eye(3), -anchor
         axes = rotation(m.body_iquat[i])
         inertia = axes @ np.diag(m.body_inertia[i]) @ axes.T

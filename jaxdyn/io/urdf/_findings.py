@@ -14,12 +14,10 @@ class Findings:
 
     Attributes:
         strict: whether what could be repaired is a problem.
-        mimics: the joints that follow others, by name.
     """
 
     def __init__(self, skip: Iterable[str], strict: bool):
         self.strict = strict
-        self.mimics: dict[str, str] = {}
         self._skip = {skip} if isinstance(skip, str) else set(skip)
         self._places = dict.fromkeys(("joint/mimic", "robot/gazebo"))  # in this order
         self._notes: dict[tuple[str, str, bool], list[str]] = {}
@@ -60,21 +58,13 @@ class Findings:
             self.wrong(str(error))
             return None
 
-    def raise_problems(self, source: str = "") -> None:
-        """Raise a `ValueError` with all problems; the source is for advice."""
+    def raise_problems(self) -> None:
+        """Raise a `ValueError` with all problems."""
         unknown = self._skip - set(self._places)
         if unknown:
             self.wrong(
                 f"skip has {', '.join(map(repr, sorted(unknown)))}, expected some of: "
                 f"{', '.join(self._places)}."
-            )
-        if self.mimics:
-            pairs = [f"{name!r} follows {of!r}" for name, of in self.mimics.items()]
-            skip = (*sorted(self._skip - unknown), "joint/mimic")
-            self.wrong(
-                f"<mimic> couples joints, which a model cannot hold: {', '.join(pairs)}"
-                ": load them as joints that move on their own, with "
-                f"load_urdf({source}, skip={skip})."
             )
         if len(self._problems) > 1:
             lines = "\n  ".join(self._problems)

@@ -9,10 +9,18 @@ from typing import Any
 import numpy as np
 
 from jaxdyn.io._parts import Part, assemble, warn_of_changes
-from jaxdyn.io._xml import path_of, read_xml
+from jaxdyn.io._xml import read_xml
 from jaxdyn.io.urdf._findings import Findings
 from jaxdyn.io.urdf._parts import end, inertial, part_of
-from jaxdyn.io.urdf._xml import by_name, check_processed, clean, free_name, label
+from jaxdyn.io.urdf._xml import (
+    by_name,
+    check_processed,
+    clean,
+    free_name,
+    label,
+    numbers,
+    required,
+)
 from jaxdyn.model import (
     UNRESISTED,
     Inertial,
@@ -23,6 +31,7 @@ from jaxdyn.model import (
     singular_joints,
 )
 
+_SINGLE = ("revolute", "continuous", "prismatic")  # with one coordinate
 _INERTIAS = ("as given", "nearest", "error")
 
 
@@ -46,7 +55,9 @@ def load_urdf(
     URDF axis as its normal; its first direction is the projection of the joint's x axis
     onto the plane, or of y if x is the normal. A robot in which nothing moves is a free
     body. A limit that is not given, or is the largest double, as `to_urdf` writes it,
-    is infinite; lower and upper are read for revolute and prismatic joints only.
+    is infinite; lower and upper are read for revolute and prismatic joints only. Joints
+    with `<mimic>` follow others exactly and have no coordinates of their own, see
+    `Model.with_coupling`.
 
     `model.report` lists what is not read, left out or repaired, and a warning names
     what changes the motion: docs/conventions.md has a table. A link without
@@ -72,8 +83,7 @@ def load_urdf(
 
     Raises:
         ValueError: the text is no URDF or not processed by xacro, its links form no
-            tree, data are missing or wrong, or joints that are not skipped follow
-            others (`<mimic>`).
+            tree, or data are missing or wrong.
     """
     if inertia not in _INERTIAS:
         raise ValueError(
@@ -81,14 +91,14 @@ def load_urdf(
         )
     robot = read_xml(source, "URDF", ("robot",))
     check_processed(robot)
-    path, found = path_of(source), Findings(skip, strict)
+    found = Findings(skip, strict)
     links, joints = (by_name(robot, tag, found) for tag in ("link", "joint"))
     clean(robot, found)
     name = robot.get("name") or "robot"
     if not links:
         found.wrong(f"robot {name!r} has no <link>: add at least one.")
     joint_above = _joint_above(links, joints, found)
-    found.raise_problems("text" if path is None else repr(str(path)))
+    found.raise_problems()
     root, *others = _parents_first(list(links), joint_above)
 
     inertials = {link: found.tried(inertial, links[link]) for link in links}
@@ -118,11 +128,49 @@ def load_urdf(
 
     builder = ModelBuilder(name, gravity=gravity, base=base)
     assemble(builder, parts, merge_fixed)
+    _add_couplings(builder, joints, found)
     builder.notes += found.notes
     model = builder.build(dtype, check_inertia=False)
     _note_singular(model, strict)
     warn_of_changes(model)
     return model
+
+
+def _add_couplings(
+    builder: ModelBuilder, joints: dict[str, ET.Element], found: Findings
+) -> None:
+    for name, joint in joints.items():
+        mimic = joint.find("mimic")
+        of = "" if mimic is None else mimic.get("joint", "")
+        if mimic is not None and of in joints:
+            found.tried(_couple, builder, joint, joints)
+        elif mimic is not None:
+            problem = f"{label(joint)} follows joint {of!r}, which is not there: add it"
+            became = f"left out: no joint {of!r}, it moves on its own"
+            skip = f"or skip this with skip=({'joint/mimic/' + name!r},)"
+            found.repaired(f"{problem}, {skip}.", "joint/mimic", name, became, True)
+    found.raise_problems()
+
+
+def _couple(
+    builder: ModelBuilder, joint: ET.Element, joints: dict[str, ET.Element]
+) -> None:
+    """Let a joint follow another: q = multiplier q of the other + offset."""
+    owner, mimic = label(joint), required(label(joint), joint, "mimic")
+    name, of = joint.get("name", ""), mimic.get("joint", "")
+    other = joints[of].get("type")
+    if joint.get("type") not in _SINGLE or other not in (*_SINGLE, "fixed"):
+        raise ValueError(
+            f"{owner}: <mimic joint={of!r}> needs two joints that are "
+            f"{', '.join(_SINGLE)}: correct it, or load the joint as one that moves on "
+            f"its own, with skip=({'joint/mimic/' + name!r},)."
+        )
+    multiplier, offset = (
+        numbers(owner, mimic, key, 1)[0] if key in mimic.attrib else default
+        for key, default in (("multiplier", 1.0), ("offset", 0.0))
+    )
+    ratios = {} if other == "fixed" else {of: multiplier}
+    builder.add_coupling(name, ratios, offset=offset)
 
 
 def _note_singular(model: Model, strict: bool) -> None:

@@ -13,7 +13,7 @@ _CONTENT = {
     "robot": ("link", "joint"),
     "link": ("inertial",),
     "inertial": ("origin", "mass", "inertia"),
-    "joint": ("origin", "parent", "child", "axis", "limit", "dynamics"),
+    "joint": ("origin", "parent", "child", "axis", "limit", "dynamics", "mimic"),
 }
 MOMENTS = ("ixx", "ixy", "ixz", "iyy", "iyz", "izz")
 _ATTRIBUTES = {
@@ -29,6 +29,7 @@ _ATTRIBUTES = {
     "axis": ("xyz",),
     "limit": ("lower", "upper", "effort", "velocity"),
     "dynamics": ("damping", "friction"),
+    "mimic": ("joint", "multiplier", "offset"),
 }
 # in names of foreign elements and attributes: these would change the motion
 _WORDS = (
@@ -106,7 +107,10 @@ def clean(
             _leave_foreign(element, f"@{attribute}", text, path, name, found)
     is_robot, kept = element.tag == "robot", []
     for child in element:
-        if child.tag not in _CONTENT.get(element.tag, ()):
+        is_left = child.tag == "mimic" and (
+            element.get("type") == "fixed" or found.skips(f"{path}/mimic", name)
+        )
+        if is_left or child.tag not in _CONTENT.get(element.tag, ()):
             _leave(element, child, path, name, found)
         elif not is_robot and child.tag in [x.tag for x in kept]:
             problem = (
@@ -139,10 +143,7 @@ def _leave(
             became = f"left out: <{tag}> {text}"
             found.left(problem, place, name or "robot", became, True)
     elif place == "joint/mimic" and element.get("type") != "fixed":
-        if found.skips(place, name):
-            found.note(place, name, "left out: the joint moves on its own", True)
-        else:
-            found.mimics[name] = child.get("joint", "")
+        found.note(place, name, "left out: the joint moves on its own", True)
     elif child.tag in _SKIPPED or place == "joint/mimic":
         found.note(place, name, "not read")
     else:

@@ -1,6 +1,12 @@
 """The elements of a model: joints, cut joints and their rows, force elements."""
 
 from jaxdyn.model.elements._actuators import Actuators as Actuators
+from jaxdyn.model.elements._couplings import POSITION_LEAVES as POSITION_LEAVES
+from jaxdyn.model.elements._couplings import RATE_LEAVES as RATE_LEAVES
+from jaxdyn.model.elements._couplings import Couplings as Couplings
+from jaxdyn.model.elements._couplings import Relation as Relation
+from jaxdyn.model.elements._couplings import check_relation as check_relation
+from jaxdyn.model.elements._couplings import resolved as resolved
 from jaxdyn.model.elements._cut_joints import Loop as Loop
 from jaxdyn.model.elements._cut_joints import Placement as Placement
 from jaxdyn.model.elements._cut_joints import check_loop as check_loop
@@ -21,6 +27,7 @@ from jaxdyn.model.elements._joint_checks import check_axes as check_axes
 from jaxdyn.model.elements._joint_checks import check_effects as check_effects
 from jaxdyn.model.elements._joint_checks import check_joint as check_joint
 from jaxdyn.model.elements._joint_checks import check_pitch as check_pitch
+from jaxdyn.model.elements._joints import COUPLED_TYPES as COUPLED_TYPES
 from jaxdyn.model.elements._joints import JOINT_TYPES as JOINT_TYPES
 from jaxdyn.model.elements._joints import JointType as JointType
 from jaxdyn.model.elements._joints import Step as Step

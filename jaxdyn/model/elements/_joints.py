@@ -123,3 +123,10 @@ JOINT_TYPES: dict[str, JointType] = {
     "free": FREE,
     "fixed": FIXED,
 }
+
+# Joints in the coordinates of a model with couplings (see `Couplings`): one that others
+# decide, and one whose place in q is that of another coordinate.
+COUPLED_TYPES: dict[str, JointType] = {
+    "coupled": JointType(nq=0, nv=0, axes=1, steps=(Step("z", 0, 0),)),
+    "geared": JointType(nq=1, nv=1, axes=1, steps=(Step("axis", 1, 0),)),
+}

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array
 
 from jaxdyn.model._report import UNRESISTED, Notes
-from jaxdyn.model.elements import JOINT_TYPES, JointType
+from jaxdyn.model.elements import COUPLED_TYPES, JOINT_TYPES, JointType
 from jaxdyn.model.tables._contraction import Contraction, contract
 from jaxdyn.model.tables._modules import Modules, cut_modules
 from jaxdyn.program import BLOCK, Jumps, Lanes, cut_lanes, jump_tables
@@ -141,7 +141,16 @@ class Topology:
     @cached_property
     def types(self) -> tuple[JointType, ...]:
         """The joint type of each body."""
-        return tuple(JOINT_TYPES[joint] for joint in self.joints)
+        known = JOINT_TYPES | COUPLED_TYPES
+        return tuple(known[joint] for joint in self.joints)
+
+    def _check_tree(self) -> None:
+        """Recursions need the tree of all joints, `Model.tree`."""
+        if not COUPLED_TYPES.keys().isdisjoint(self.joints):
+            raise RuntimeError(
+                f"the joints of model {self.name!r} are coupled: a function of jaxdyn "
+                "has not asked for model.tree; please report this."
+            )
 
     @cached_property
     def q_start(self) -> tuple[int, ...]:
@@ -198,6 +207,7 @@ class Topology:
     @cached_property
     def lanes(self) -> Lanes:
         """The elementary steps as lanes."""
+        self._check_tree()
         return cut_lanes(self.steps.parent)
 
     @cached_property
@@ -216,12 +226,14 @@ class Topology:
 
     def jumps_in_blocks(self, block: int) -> Jumps:
         """The same with other blocks of a serial chain."""
+        self._check_tree()
         return self._cached(
             "jumps", block, lambda: jump_tables(self.steps.parent, block)
         )
 
     def contraction(self, chunk: int) -> Contraction:
         """The elementary steps as pieces, which begin with a joint, and their joins."""
+        self._check_tree()
         steps = self.steps
         cut = lambda: contract(steps.parent, chunk, steps.first)  # noqa: E731
         return self._cached("contraction", chunk, cut)
@@ -243,6 +255,7 @@ class Topology:
     @cached_property
     def _step_ancestors(self) -> np.ndarray:
         """[steps, steps] whether step i is j or stands between j and the base."""
+        self._check_tree()
         above = np.eye(len(self.steps.body), dtype=bool)
         for j, p in enumerate(self.steps.parent):
             if p >= 0:

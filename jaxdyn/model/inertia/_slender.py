@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 import numpy as np
 
 from jaxdyn.model._check import as_numbers
-from jaxdyn.model._inertial import Inertial
+from jaxdyn.model.inertia._inertial import Inertial
 
 
 @dataclass(frozen=True)
