@@ -16,6 +16,7 @@ from jaxdyn.model._following import coupled_rates as coupled_rates
 from jaxdyn.model._following import independent as independent
 from jaxdyn.model._following import reduced as reduced
 from jaxdyn.model._following import whole as whole
+from jaxdyn.model._following import with_rate_leaves as with_rate_leaves
 from jaxdyn.model._model import Model as Model
 from jaxdyn.model._report import UNRESISTED as UNRESISTED
 from jaxdyn.model._report import Note as Note

@@ -7,6 +7,7 @@ The last by the principle of virtual power. G is the identity but for a row for 
 coupled joint, and is never formed: products with it cost O(n).
 """
 
+from dataclasses import replace
 from typing import Any
 
 import equinox as eqx
@@ -166,6 +167,17 @@ def independent(model: Model, q: Array, qd: Array) -> tuple[Nq, Nv]:
         moved = rates.inverse_gears @ (take(q, theirs) - take(there, theirs))
         z = exchange(z, own, moved)
     return z, coupled_rates(model, z).independent(qd)
+
+
+def with_rate_leaves(model: Model, **leaves: Float[Array, " joints"]) -> Model:
+    """The model with other leaves such as `damping`, for all joints of the tree."""
+    x = model.couplings
+    if not x:
+        return replace(model, **leaves)
+    at = coupled_places(model.topology, x.tree, x.joints, x.sources)
+    kept = {name: take(leaf, at.kept) for name, leaf in leaves.items()}
+    others = {name: take(leaf, at.removed[0]) for name, leaf in leaves.items()}
+    return replace(model, couplings=replace(x, **others), **kept)
 
 
 def reduced(model: Model, q: Nq, tau: JointRates) -> Rates:

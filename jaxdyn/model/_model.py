@@ -357,6 +357,6 @@ class Model(eqx.Module):
             eqx.is_array(x) and not isinstance(x, Tracer) for x in leaves.values()
         )
         if not is_concrete or self.mass.shape != (self.n,):
-            return show(self.topology, None, self.loops)
+            return show(self.topology, None, self.loops, self.couplings)
         values = {name: np.asarray(x) for name, x in leaves.items()}
-        return show(self.topology, values, self.loops)
+        return show(self.topology, values, self.loops, self.couplings)

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
-from jaxdyn.model.elements import Loop
+from jaxdyn.model.elements import Couplings, Loop
 from jaxdyn.model.tables import Topology
 
 CONVENTIONS = (
@@ -17,7 +17,10 @@ MAX_ROWS = 60
 
 
 def show(
-    topology: Topology, values: Mapping[str, np.ndarray] | None, loops: Sequence[Loop]
+    topology: Topology,
+    values: Mapping[str, np.ndarray] | None,
+    loops: Sequence[Loop],
+    couplings: Couplings | tuple[()],
 ) -> str:
     """The text of `repr(model)`; without `values` (traced, batched) its structure."""
     t = topology
@@ -39,7 +42,16 @@ def show(
     if loops:
         lines.append(f"closed by {_count(len(loops), 'loop', 'loops')}")
         lines += [_loop(t, loop) for loop in loops[:MAX_ROWS]]
+    if couplings:
+        rows = zip(couplings.joints, couplings.sources, strict=True)
+        lines += [_coupling(t, *row) for row in list(rows)[:MAX_ROWS]]
     return "\n".join([*lines, CONVENTIONS])
+
+
+def _coupling(t: Topology, joint: int, sources: Sequence[int]) -> str:
+    names = ", ".join(t.joint_names[i] for i in sources) or "nothing: it is still"
+    way = "follows" if t.joints[joint] == "coupled" else "is driven through"
+    return f"  {t.joint_names[joint]} {way} {names}"
 
 
 def _loop(t: Topology, loop: Loop) -> str:

@@ -11,36 +11,26 @@ import jaxdyn as jd
 from jaxdyn.dynamics._methods import FORWARD, INERTIA, INVERSE
 
 
-def linear():
-    """A floating tree: a follower, one of two joints, a follower of a follower."""
-    tree = jd.robots.random_tree(3, 9, floating_base=True)
-    tree = with_effects(tree)
-    names = tree.joint_names
-    m = tree.with_coupling(names[4], {names[2]: -0.7}, offset=0.2)
-    m = m.with_coupling(names[6], {names[4]: 1.5, names[3]: 0.4})
-    return m.with_coupling(names[8], {}, offset=-0.3)
+def floating():
+    """Linear couplings on a floating base: one of two joints, one of that."""
+    tree = with_effects(jd.robots.random_tree(3, 6, floating_base=True))
+    a, b, c, d = tree.joint_names[2:]
+    m = tree.with_coupling(d, {c: 1.5, b: 0.4})
+    return m.with_coupling(c, {a: -0.7}, offset=0.2)
 
 
 def curved():
-    """A fixed base, polynomials up to the fourth power, of one and of two joints."""
-    tree = with_effects(jd.robots.random_tree(5, 8))
-    names, cubic = tree.joint_names, (0.1, -0.5, 0.3, 0.2)
-    m = tree.with_coupling(names[3], polynomial=cubic, argument={names[0]: 1.0})
-    return m.with_coupling(
-        names[5],
-        {names[6]: 0.5},
-        polynomial=(0.0, 0.3, -0.1, 0.05, 0.02),
-        argument={names[1]: 0.5, names[2]: -1.0},
-    )
-
-
-def geared():
-    """A wrist matrix, a follower of one of its motors, and a polynomial."""
-    tree = with_effects(jd.robots.random_tree(7, 7, branching=0.2))
+    """Polynomials, the matrix of a wrist, and a joint that follows a motor of it."""
+    tree = with_effects(jd.robots.random_tree(5, 6, branching=0.3))
     names = tree.joint_names
-    m = tree.with_gears(names[4:6], [[0.02, 0.0], [0.03, 0.025]], [0.1, -0.2])
-    m = m.with_coupling(names[6], {names[5]: 0.04, names[0]: 0.3})
-    return m.with_coupling(names[2], polynomial=(0, 1, 0.2), argument={names[1]: 1.0})
+    m = tree.with_gears(names[3:5], [[0.2, 0.0], [0.3, 0.25]], [0.1, -0.2])
+    m = m.with_coupling(
+        names[5],
+        {names[4]: 0.4},
+        polynomial=(0.1, 0.3, -0.1, 0.05, 0.02),
+        argument={names[0]: 0.5, names[1]: -1.0},
+    )
+    return m.with_coupling(names[2], polynomial=(0, -1, 0.2), argument={names[0]: 1.0})
 
 
 def with_effects(model):
@@ -50,7 +40,7 @@ def with_effects(model):
     return replace(model, **values)
 
 
-MODELS = {"linear": linear, "curved": curved, "geared": geared}
+MODELS = {"floating": floating, "curved": curved}
 
 
 @pytest.fixture(params=MODELS)
@@ -103,53 +93,59 @@ def test_coordinates(model):
 
 
 def test_kinematics_and_forces_are_those_of_the_tree(model):
-    q, qd, qdd, _ = state(model)
-    tree = model.tree
-    joints, G, Gdot = projection(model, q, qd)
-    v, a = G @ qd, G @ qdd + Gdot @ qd
-    for ours, theirs in [
-        (jd.forward_kinematics(model, q), jd.forward_kinematics(tree, joints)),
-        (jd.body_velocities(model, q, qd), jd.body_velocities(tree, joints, v)),
-        (
-            jd.body_accelerations(model, q, qd, qdd),
-            jd.body_accelerations(tree, joints, v, a),
-        ),
-        (jd.kinetic_energy(model, q, qd), jd.kinetic_energy(tree, joints, v)),
-        (jd.potential_energy(model, q), jd.potential_energy(tree, joints)),
-        (jd.gibbs_function(model, q, qd, qdd), jd.gibbs_function(tree, joints, v, a)),
-        (jd.jacobian(model, q, 5), jd.jacobian(tree, joints, 5) @ G),
-        (
-            jd.jacobian_dot_qd(model, q, qd, 5),
-            jd.jacobian_dot_qd(tree, joints, v, 5)
-            + jd.jacobian(tree, joints, 5) @ (Gdot @ qd),
-        ),
-        (
-            jd.centroidal_momentum_matrix(model, q),
-            jd.centroidal_momentum_matrix(tree, joints) @ G,
-        ),
-        (jd.natural_complement(model, q), jd.natural_complement(tree, joints) @ G),
-        (
-            jd.inverse_dynamics(model, q, qd, qdd),
-            G.T @ jd.inverse_dynamics(tree, joints, v, a),
-        ),
-        (
-            jd.bias_forces(model, q, qd),
-            G.T @ jd.inverse_dynamics(tree, joints, v, Gdot @ qd),
-        ),
-        (jd.gravity_forces(model, q), G.T @ jd.gravity_forces(tree, joints)),
-        (jd.mass_matrix(model, q), G.T @ jd.mass_matrix(tree, joints) @ G),
-        (
-            jd.coriolis_matrix(model, q, qd),
-            G.T @ jd.coriolis_matrix(tree, joints, v) @ G
-            + G.T @ jd.mass_matrix(tree, joints) @ Gdot,
-        ),
-        (
-            jd.regressor(model, q, qd, qdd),
-            G.T @ jd.regressor(tree, joints, v, a),
-        ),
-    ]:
+    @jax.jit
+    def pairs(q, qd, qdd):
+        tree = model.tree
+        joints, G, Gdot = projection(model, q, qd)
+        v, a = G @ qd, G @ qdd + Gdot @ qd
+        assert model.nv == G.shape[1]
+        return [
+            (jd.forward_kinematics(model, q), jd.forward_kinematics(tree, joints)),
+            (jd.body_velocities(model, q, qd), jd.body_velocities(tree, joints, v)),
+            (
+                jd.body_accelerations(model, q, qd, qdd),
+                jd.body_accelerations(tree, joints, v, a),
+            ),
+            (jd.kinetic_energy(model, q, qd), jd.kinetic_energy(tree, joints, v)),
+            (jd.potential_energy(model, q), jd.potential_energy(tree, joints)),
+            (
+                jd.gibbs_function(model, q, qd, qdd),
+                jd.gibbs_function(tree, joints, v, a),
+            ),
+            (jd.jacobian(model, q, 4), jd.jacobian(tree, joints, 4) @ G),
+            (
+                jd.jacobian_dot_qd(model, q, qd, 4),
+                jd.jacobian_dot_qd(tree, joints, v, 4)
+                + jd.jacobian(tree, joints, 4) @ (Gdot @ qd),
+            ),
+            (
+                jd.centroidal_momentum_matrix(model, q),
+                jd.centroidal_momentum_matrix(tree, joints) @ G,
+            ),
+            (jd.natural_complement(model, q), jd.natural_complement(tree, joints) @ G),
+            (
+                jd.inverse_dynamics(model, q, qd, qdd),
+                G.T @ jd.inverse_dynamics(tree, joints, v, a),
+            ),
+            (
+                jd.bias_forces(model, q, qd),
+                G.T @ jd.inverse_dynamics(tree, joints, v, Gdot @ qd),
+            ),
+            (jd.gravity_forces(model, q), G.T @ jd.gravity_forces(tree, joints)),
+            (jd.mass_matrix(model, q), G.T @ jd.mass_matrix(tree, joints) @ G),
+            (
+                jd.coriolis_matrix(model, q, qd),
+                G.T @ jd.coriolis_matrix(tree, joints, v) @ G
+                + G.T @ jd.mass_matrix(tree, joints) @ Gdot,
+            ),
+            (
+                jd.regressor(model, q, qd, qdd),
+                G.T @ jd.regressor(tree, joints, v, a),
+            ),
+        ]
+
+    for ours, theirs in pairs(*state(model)[:3]):
         jax.tree.map(lambda x, y: close(x, y, 1e-12), ours, theirs)
-    assert model.nv == G.shape[1]
 
 
 def test_regressor_and_parameters(model):
@@ -163,27 +159,31 @@ def test_regressor_and_parameters(model):
     )
 
 
-@pytest.mark.parametrize("method", FORWARD)
-def test_forward_dynamics_undo_inverse_dynamics(model, method):
+def test_forward_dynamics_undo_inverse_dynamics(model):
     q, qd, qdd, _ = state(model)
-    tau = jd.inverse_dynamics(model, q, qd, qdd)
-    close(jd.forward_dynamics(model, q, qd, tau, method=method), qdd, 1e-10)
+    methods = FORWARD if not model.topology.quaternion_q.size else ("denoc",)
+
+    @jax.jit
+    def found(q, qd, qdd):
+        tau = jd.inverse_dynamics(model, q, qd, qdd)
+        return [jd.forward_dynamics(model, q, qd, tau, method=x) for x in methods]
+
+    for again in found(q, qd, qdd):
+        close(again, qdd, 1e-11)
 
 
-@pytest.mark.parametrize("method", INVERSE)
-def test_methods_of_inverse_dynamics(model, method):
+def test_methods_agree():
+    model = curved()
     q, qd, qdd, _ = state(model)
-    close(
-        jd.inverse_dynamics(model, q, qd, qdd, method=method),
-        jd.inverse_dynamics(model, q, qd, qdd),
-        1e-12,
-    )
 
+    @jax.jit
+    def found(q, qd, qdd):
+        forces = [jd.inverse_dynamics(model, q, qd, qdd, method=x) for x in INVERSE]
+        return forces, [jd.mass_matrix(model, q, method=x) for x in INERTIA]
 
-@pytest.mark.parametrize("method", INERTIA)
-def test_methods_of_the_inertia_matrix(model, method):
-    q, *_ = state(model)
-    close(jd.mass_matrix(model, q, method=method), jd.mass_matrix(model, q), 1e-12)
+    for same in found(q, qd, qdd):
+        for other in same[1:]:
+            close(other, same[0], 1e-12)
 
 
 def test_factor(model):
@@ -222,21 +222,26 @@ def test_derivatives(model):
             model, jd.integrate(model, q, d), qd + rate, tau + drive
         )
 
-    zero = [jnp.zeros(model.nv)] * 3
-    forward = jax.jacfwd(qdd, (0, 1, 2))(*zero)
-    reverse = jax.jacrev(qdd, (0, 1, 2))(*zero)
-    for a, b in zip(forward, reverse, strict=True):
-        close(a, b, 1e-10)
-    h = 1e-5
     rng = np.random.default_rng(0)
-    for k in range(3):
-        e = jnp.asarray(rng.normal(size=model.nv))
-        ends = [[s * h * e if j == k else 0 * e for j in range(3)] for s in (1, -1)]
-        up, down = (qdd(*end) for end in ends)
-        close(forward[k] @ e, (up - down) / (2 * h), 1e-8)
-    A, B = jd.linearize(model, q, qd, tau)
-    close(A[model.nv :, : model.nv], forward[0], 1e-9)
-    close(B[model.nv :], forward[2], 1e-10)
+    zero = tuple(jnp.zeros(model.nv) for _ in range(3))
+    along = tuple(jnp.asarray(rng.normal(size=model.nv)) for _ in range(3))
+    weights = jnp.asarray(rng.normal(size=model.nv))
+
+    @jax.jit
+    def slopes(along, weights):
+        forward = jax.jvp(qdd, zero, along)[1]
+        reverse = jax.vjp(qdd, *zero)[1](weights)
+        return forward, reverse, jd.linearize(model, q, qd, tau)
+
+    forward, reverse, (A, B) = slopes(along, weights)
+    whole = sum(x @ y for x, y in zip(reverse, along, strict=True))
+    close(whole, forward @ weights, 1e-11)
+    h = 1e-5
+    up, down = (qdd(*(s * h * x for x in along)) for s in (1, -1))
+    close(forward, (up - down) / (2 * h), 1e-8)
+    d, rate, drive = along
+    found = A[model.nv :] @ jnp.concatenate([d, rate]) + B[model.nv :] @ drive
+    close(found, forward, 1e-11)
 
 
 def test_power_and_energy(model):
@@ -252,3 +257,127 @@ def test_power_and_energy(model):
     power = jd.power(model, q, qd, tau)
     close(power.actuators - power.dissipated, rate, 1e-10)
     close(power.actuators, tau @ qd, 1e-14)
+
+
+def with_a_loop(model):
+    q, qd, qdd, tau = state(model)
+    tip = np.asarray(jd.forward_kinematics(model, q).p[-1])
+    loop = model.with_loop(model.names[-1], (0.0, 0.0, 0.0), None, tip)
+    return loop, q, jd.project_velocity(loop, q, qd), tau
+
+
+def test_loops_beside_couplings():
+    model = curved()
+    loop, q, qd, tau = with_a_loop(model)
+    Psi = jd.loop_jacobian(loop, q)
+    close(Psi @ qd, np.zeros(3), 1e-12)
+    qdd, forces = jd.constrained_dynamics(loop, q, qd, tau)
+    close(Psi @ qdd, jd.loop_bias(loop, q, qd), 1e-10)
+    needed = jd.inverse_dynamics(loop, q, qd, qdd)
+    close(needed, tau + Psi.T @ forces, 1e-10)
+    dense, _ = jd.constrained_dynamics(loop, q, qd, tau, method="kkt")
+    close(dense, qdd, 1e-10)
+    found = jd.constrained_inverse_dynamics(loop, q, qd, qdd)
+    close(found.tau + Psi.T @ found.loop_forces, needed, 1e-9)
+    for method in ("recursive", "sequential_regularization"):
+        with pytest.raises(ValueError, match="has couplings, expected one of: range"):
+            jd.constrained_dynamics(loop, q, qd, tau, method=method)
+
+
+@pytest.mark.slow
+def test_derivatives_with_loops():
+    loop, q, qd, tau = with_a_loop(curved())
+
+    def qdd(tau, qd):
+        return jd.forward_dynamics(loop, q, qd, tau)
+
+    forward, reverse = (j(qdd, (0, 1))(tau, qd) for j in (jax.jacfwd, jax.jacrev))
+    for a, b in zip(forward, reverse, strict=True):
+        close(a, b, 1e-9)
+    A, B = jd.linearize(loop, q, qd, tau)
+    close(B[loop.nv :], forward[0], 1e-9)
+
+
+def test_a_joint_without_mass_may_follow_one_that_has():
+    b = jd.ModelBuilder("hand")
+    body = jd.Inertial.rod(1.0, (0, 0, 0), (0.3, 0, 0))
+    b.add_body("arm", inertial=body, joint_name="j")
+    b.add_body("pointer", "arm", p=(0.3, 0.0, 0.0), joint_name="k")
+    b.add_body("tip", "arm", joint_name="l", inertial=body)
+    b.add_coupling("k", {"j": -2.0})
+    model = b.build()
+    assert model.couplings.is_dense and not jd.singular_joints(model)
+    assert jd.singular_joints(model.tree) == ("k",)
+    q, qd, qdd = jnp.array([[0.3, 0.2], [1.0, 2.0], [-1.0, 0.5]])
+    tau = jd.inverse_dynamics(model, q, qd, qdd)
+    close(jd.forward_dynamics(model, q, qd, tau), qdd, 1e-13)
+    close(
+        jd.factor(model, q).solve(tau),
+        jnp.linalg.solve(jd.mass_matrix(model, q), tau),
+        1e-13,
+    )
+    slope = jax.jacrev(lambda x: jd.forward_dynamics(model, q, qd, x))(tau)
+    close(slope, jnp.linalg.inv(jd.mass_matrix(model, q)), 1e-12)
+
+
+def test_single_precision(model):
+    q, qd, qdd, _ = (x.astype(jnp.float32) for x in state(model))
+    single = model.astype(jnp.float32)
+    tau = jd.inverse_dynamics(single, q, qd, qdd)
+    found = jd.forward_dynamics(single, q, qd, tau)
+    assert found.dtype == tau.dtype == jnp.float32
+    close(found, qdd, 1e-3)
+
+
+def test_motion_in_time_keeps_energy_and_equals_the_tree_held_together():
+    model = curved()
+    x = model.couplings
+    names = ("damping", "friction")
+    still = {name: 0 * getattr(model, name) for name in names}
+    held = replace(x, **{name: 0 * getattr(x, name) for name in names})
+    model = replace(model, couplings=held, **still)
+    q, qd, *_ = state(model)
+    ts = jnp.linspace(0.0, 0.3, 4)
+    found = jd.simulate(model, q, qd, ts)
+    energy = jax.vmap(lambda q, qd: jd.kinetic_energy(model, q, qd))(found.q, found.qd)
+    energy += jax.vmap(lambda q: jd.potential_energy(model, q))(found.q)
+    close(energy, energy[0], 1e-7)
+    qs, _ = jd.rollout(model, q, qd, jnp.zeros((3000, model.nv)), 1e-4)
+    close(qs[-1], found.q[-1], 1e-3)
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda m: m.with_coupling("x"), "no body 'x'"),
+        (lambda m: m.with_coupling(0, {1: np.inf}), "a ratio is inf, expected a fin"),
+        (lambda m: m.with_coupling(0, {1: 1}).with_coupling(1, {0: 1}), "in a circle"),
+        (lambda m: m.with_coupling(0).with_coupling(0), "two couplings, expected one"),
+        (lambda m: m.with_coupling(0, polynomial=(0, 1)), "polynomial needs an argum"),
+        (
+            lambda m: m.with_coupling(0, polynomial=[1] * 6, argument={1: 1}),
+            "has 6 coefficients, expected at most 5",
+        ),
+        (
+            lambda m: m.with_coupling(0, polynomial=(0, 0, 1), argument={0: 1}),
+            "stands in its own polynomial",
+        ),
+        (lambda m: m.with_gears([0, 1], [[1, 1], [1, 1]]), "gear matrix .* inverse"),
+        (lambda m: m.with_gears([0, 1], [1, 1]), r"matrix has shape \(2,\)"),
+        (
+            lambda m: m.with_coupling(
+                0, polynomial=(0, 0, 1), argument={1: 1}
+            ).with_coupling(2, polynomial=(0, 0, 1), argument={0: 1}),
+            "expected one polynomial for each joint",
+        ),
+    ],
+)
+def test_wrong_couplings_are_errors(call, message):
+    with pytest.raises(ValueError, match=message):
+        call(jd.robots.chain(3))
+
+
+def test_only_joints_with_one_coordinate_can_be_coupled():
+    model = jd.robots.random_tree(0, 3, floating_base=True)
+    with pytest.raises(ValueError, match="is free, expected one with a single coord"):
+        model.with_coupling(1, {0: 1.0})

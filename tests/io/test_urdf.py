@@ -438,34 +438,6 @@ def test_unknown_place_to_skip_is_reported_with_the_known_ones():
         load_urdf(one_joint(), skip=("joint/parent",))
 
 
-def hand(*inside):
-    """A robot with one moving finger for each content of a joint."""
-    fingers = [f"f{k}" for k in range(len(inside))]
-    joints = [
-        joint(f"j{x}", "palm", x, "continuous", y)
-        for x, y in zip(fingers, inside, strict=True)
-    ]
-    return robot(link("palm"), *map(link, fingers), *joints)
-
-
-def test_all_mimic_joints_are_one_error_with_the_call_that_loads_the_file(tmp_path):
-    text = hand("", '<mimic joint="jf0"/>', '<drive/><mimic joint="jf0" offset="1"/>')
-    path = tmp_path / "hand.urdf"
-    path.write_text(text)
-    pairs = "'jf1' follows 'jf0', 'jf2' follows 'jf0': "
-    for skip, strict in (((), False), ((), True), (("joint/drive",), True)):
-        options = dict(skip=skip, strict=strict and bool(skip))
-        with pytest.raises(ValueError, match=f"cannot hold: {pairs}") as error:
-            load_urdf(path, **options)
-        call = str(error.value).partition("with load_urdf(")[2].removesuffix(").")
-        assert call == f"{str(path)!r}, skip={(*skip, 'joint/mimic')}"
-    with pytest.warns(UserWarning, match="joint/mimic jf1, jf2: left out: the joint m"):
-        model = load_urdf(path, skip=("joint/mimic",))
-    assert model.nv == 3
-    with pytest.raises(ValueError, match="cannot hold: 'jf2' follows 'jf0': "):
-        load_urdf(text, skip=("joint/mimic/jf1",))
-
-
 def test_mimic_of_a_fixed_joint_plays_no_role():
     fixed = joint("f", "arm", "tool", "fixed", '<mimic joint="j"/>')
     assert load_urdf(one_joint(extra=link("tool", "") + fixed)).nv == 1
@@ -569,7 +541,8 @@ def test_all_wrong_names_are_one_error():
 
 
 def test_foreign_elements_are_counted_by_kind():
-    text = hand(*["<drive/>"] * 4)
+    drives = [joint(f"j{x}", "p", x, inside="<drive/>") for x in "abcd"]
+    text = robot(*map(link, "pabcd"), *drives)
     (note,) = load_urdf(text).report
     assert (note.element, note.place) == ("joint/drive", "4 in all")
 
@@ -780,7 +753,7 @@ WRONG = [
         "link 'arm': attribute 'mass' of <inertial> is not known, expected .*: none",
     ),
     ('<robot gravity="0"/>', "robot: attribute 'gravity' of <robot> is not known"),
-    (one_joint('<mimic joint="k"/>'), "<mimic> couples joints.*: 'j' follows 'k': "),
+    (one_joint('<mimic joint="k"/>'), "'j' follows joint 'k', which is not there, e"),
     (one_joint("<rotor/>"), "joint 'j': element <rotor> in <joint> is not known"),
     (one_joint(extra="<loop_joint/>"), "robot: element <loop_joint> in <robot>"),
     (one_joint("<axis/><axis/>"), "'j': <joint> has more than one <axis>"),
@@ -793,7 +766,7 @@ WRONG = [
     (fixed_tool(NEGATIVE), "body 'tool': mass is -1.0, expected zero or more"),
 ]
 _REPAIRS = ("is not known, e", "attribute '", "element <", "more than one", "no name")
-_REPAIRS += ("no joint that moves", "moves but has no")
+_REPAIRS += ("no joint that moves", "moves but has no", "which is not there, e")
 FATAL = [
     (urdf, message)
     for urdf, message in WRONG

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxdyn.identify.linear._columns import parameters_of
-from jaxdyn.model import Model, with_inertial_parameters
+from jaxdyn.model import Model, with_inertial_parameters, with_rate_leaves
 
 _EFFECTS = ("armature", "damping", "friction", "stiffness")
 _FLAT = 1e-6  # a body with less extent than this, of its largest, is not physical
@@ -109,11 +109,8 @@ def with_parameters(model: Model, columns: np.ndarray, x: np.ndarray) -> Model:
         old, new = getattr(model, name), getattr(changed, name)
         leaf = jnp.asarray(old).at[touched].set(new[touched])
         model = eqx.tree_at(lambda m, name=name: getattr(m, name), model, leaf)
-    effects = rest.reshape(len(_EFFECTS), model.nv)
-    for name, values in zip(_EFFECTS, effects, strict=True):
-        leaf = jnp.asarray(values, model.dtype)
-        model = eqx.tree_at(lambda m, name=name: getattr(m, name), model, leaf)
-    return model
+    effects = jnp.asarray(rest.reshape(len(_EFFECTS), -1), model.dtype)
+    return with_rate_leaves(model, **dict(zip(_EFFECTS, effects, strict=True)))
 
 
 @jax.jit

@@ -145,10 +145,13 @@ def _add_couplings(
         if mimic is not None and of in joints:
             found.tried(_couple, builder, joint, joints)
         elif mimic is not None:
-            problem = f"{label(joint)} follows joint {of!r}, which is not there: add it"
+            problem = (
+                f"{label(joint)} follows joint {of!r}, which is not there, expected "
+                f"one of: {', '.join(joints)}: correct it, or load a joint that moves "
+                f"on its own with skip=({'joint/mimic/' + name!r},)."
+            )
             became = f"left out: no joint {of!r}, it moves on its own"
-            skip = f"or skip this with skip=({'joint/mimic/' + name!r},)"
-            found.repaired(f"{problem}, {skip}.", "joint/mimic", name, became, True)
+            found.repaired(problem, "joint/mimic", name, became, True)
     found.raise_problems()
 
 
@@ -159,7 +162,8 @@ def _couple(
     owner, mimic = label(joint), required(label(joint), joint, "mimic")
     name, of = joint.get("name", ""), mimic.get("joint", "")
     other = joints[of].get("type")
-    if joint.get("type") not in _SINGLE or other not in (*_SINGLE, "fixed"):
+    kinds = (*_SINGLE, "fixed")
+    if joint.get("type") not in _SINGLE or other not in kinds or of == name:
         raise ValueError(
             f"{owner}: <mimic joint={of!r}> needs two joints that are "
             f"{', '.join(_SINGLE)}: correct it, or load the joint as one that moves on "
