@@ -20,6 +20,14 @@ def test_the_code_in_the_readme_runs():
     assert names["by_mass"].shape == (2, 6)
 
 
+def test_the_code_on_couplings_runs():
+    page = TOP / "docs" / "couplings.md"
+    (code,) = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
+    names = {}
+    exec(code, names)
+    assert names["tau"].tolist() == pytest.approx([0.0, 0.2])
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(TOP)))
 def test_commands_on_a_page_exist(page):
     text = page.read_text(encoding="utf-8")
