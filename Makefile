@@ -60,7 +60,7 @@ test-matrix:  ## the core of the tests: oldest and newest JAX on every Python of
 	$(PYTHON) .ci/matrix.py oldest newest
 
 reproduce: $(VENV)/.installed-run  ## all experiments, a quarter of an hour: results/index.html
-	$(BIN)/jaxdyn reproduce all --force
+	$(BIN)/python -m experiments all --force
 
 test-all: check browser  ## check, then all tests, also those that repeat others at another size
 	$(PYTEST) --jaxtyping-packages=jaxdyn,beartype.beartype -m ""

@@ -9,16 +9,13 @@ each step. The papers have no numbers; motions are compared with independent sof
 (SciPy's DOP853 with tolerances of 1e-12), over its duration.
 """
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from jaxdyn.cli import main
-from jaxdyn.io import Figure, Report, Table, Verdict
-from parts.loop_figures import Motions, plot_drift, plot_forces, plot_poses
-from parts.loop_motions import (
+from experiments.parts.loop_figures import Motions, plot_drift, plot_forces, plot_poses
+from experiments.parts.loop_motions import (
     CARES,
     Balance,
     Mechanism,
@@ -29,6 +26,7 @@ from parts.loop_motions import (
     mechanisms,
     motions,
 )
+from jaxdyn.io import Figure, Report, Table, Verdict
 
 
 @dataclass(frozen=True)
@@ -184,7 +182,3 @@ def _drift(projected: list[Rows], found: Motions) -> Verdict:
         f"{max(opening['Baumgarte']):.0e} m, with projection {held:.0e} m, and energy "
         f"minus work stays within {energy:.0e} J.",
     )
-
-
-if __name__ == "__main__":
-    sys.exit(main(["reproduce", "closed_loops", *sys.argv[1:]]))

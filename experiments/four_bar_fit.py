@@ -7,7 +7,6 @@ fitted with the lengths, so that errors of the angle are no errors of the length
 loop is closed by Newton's method wherever the search goes.
 """
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,10 +19,9 @@ import numpy as np
 from jaxtyping import Array, Float
 
 import jaxdyn as jd
+from experiments.parts.linkage_fits import assembled, closed
 from jaxdyn import identify
-from jaxdyn.cli import main
 from jaxdyn.io import Figure, Report, Table
-from parts.linkage_fits import assembled, closed
 
 WORDS = {
     "j_coupler.p_x": "crank",
@@ -201,7 +199,3 @@ def plot(places: np.ndarray, paths: dict[str, np.ndarray], file: Path) -> None:
     axes.grid(alpha=0.3)
     axes.legend()
     figure.savefig(file, dpi=130)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(["reproduce", "four_bar_fit", *sys.argv[1:]]))

@@ -5,7 +5,6 @@ the inertia matrix by modules (eqs. 16 to 21), and the energy of the fall.
 """
 
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,10 +14,8 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxdyn as jd
-from jaxdyn.cli import main
-from jaxdyn.io import Figure, Report, Table, Verdict
-from parts.gripper_figures import plot_falls, plot_poses, plot_torques
-from parts.gripper_motions import (
+from experiments.parts.gripper_figures import plot_falls, plot_poses, plot_torques
+from experiments.parts.gripper_motions import (
     JOINTS,
     METHODS,
     READINGS,
@@ -31,6 +28,7 @@ from parts.gripper_motions import (
     readings,
     torques,
 )
+from jaxdyn.io import Figure, Report, Table, Verdict
 
 TIMED = True
 
@@ -276,7 +274,3 @@ def _fall_verdict(falls: list[Falls], given: Fall) -> Verdict:
         f"that agrees with independent software to {error:.0e} rad. The "
         f"curves are not in the text. At {falls[0].ts[-1]:g} s: ({end}) rad.",
     )
-
-
-if __name__ == "__main__":
-    sys.exit(main(["reproduce", "gripper", *sys.argv[1:]]))

@@ -9,7 +9,6 @@ follows a cycloidal path; the heavier its distance from the path weighs, the clo
 stays, and the closer its torques come to those of inverse dynamics.
 """
 
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,10 +20,9 @@ import matplotlib.figure
 import numpy as np
 
 import jaxdyn as jd
+from experiments.parts.timed_programs import QUICK
 from jaxdyn import optimize
-from jaxdyn.cli import main
 from jaxdyn.io import Figure, Report, Table
-from parts.timed_programs import QUICK
 
 Found = optimize.OptimizedTorques
 
@@ -273,7 +271,3 @@ def plot_puma(path: Any, found: dict[float, Found], file: Path) -> None:
         axes.grid(alpha=0.3)
     away.legend()
     figure.savefig(file, dpi=130)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(["reproduce", "least_effort", *sys.argv[1:]]))

@@ -10,7 +10,6 @@ and masses, so that the truth is known. Gradients at the start are compared with
 differences.
 """
 
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,9 +21,7 @@ import matplotlib.figure
 import numpy as np
 
 import jaxdyn as jd
-from jaxdyn.cli import main
-from jaxdyn.io import Figure, Report, Table, Verdict
-from parts.linkage_fits import (
+from experiments.parts.linkage_fits import (
     Fit,
     accelerations,
     assembled,
@@ -34,7 +31,8 @@ from parts.linkage_fits import (
     path,
     shaped,
 )
-from parts.timed_programs import QUICK
+from experiments.parts.timed_programs import QUICK
+from jaxdyn.io import Figure, Report, Table, Verdict
 
 SHAPE = ("crank (m)", "coupler (m)", "point, along (m)", "point, across (m)")
 MASSES = ("coupler mass (kg)", "rocker mass (kg)")
@@ -223,7 +221,3 @@ def plot_losses(fits: dict[str, Fit], file: Path) -> None:
     axes.grid(alpha=0.3)
     axes.legend()
     figure.savefig(file, dpi=130)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(["reproduce", "linkage_design", *sys.argv[1:]]))

@@ -23,7 +23,6 @@ stand in `parts/hard_chains.py`.
 
 import json
 import os
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,13 +31,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import jaxdyn as jd
-from jaxdyn.analysis import Polynomial
-from jaxdyn.cli import main
-from jaxdyn.io import Figure, Report, Table, Verdict
-from parts.chain_claims import Found
-from parts.hard_chains import hard_chains, helix
-from parts.log_depth_figures import plot_depths, plot_errors, plot_times
-from parts.parallel_programs import (
+from experiments.parts.chain_claims import Found
+from experiments.parts.hard_chains import hard_chains, helix
+from experiments.parts.log_depth_figures import plot_depths, plot_errors, plot_times
+from experiments.parts.parallel_programs import (
     GRADIENT,
     PLAIN,
     Errors,
@@ -49,8 +45,10 @@ from parts.parallel_programs import (
     sequential_work,
     work,
 )
-from parts.timed_programs import timed
-from parts.tree_shapes import SHAPES, Depths, Steps, steps
+from experiments.parts.timed_programs import timed
+from experiments.parts.tree_shapes import SHAPES, Depths, Steps, steps
+from jaxdyn.analysis import Polynomial
+from jaxdyn.io import Figure, Report, Table, Verdict
 
 TIMED = True
 
@@ -260,7 +258,3 @@ def _errors(caption: str, first: str, names: Any, found: Errors) -> Table:
         for (chain, dtype), values in found.items()
     ]
     return Table(caption, [first, "precision", *names], rows)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(["reproduce", "log_depth", *sys.argv[1:]]))

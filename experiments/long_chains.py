@@ -20,7 +20,6 @@ rounded inertia matrix is not positive definite. Parallel methods of O(log n), w
 """
 
 import json
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,12 +29,9 @@ import matplotlib.figure
 import numpy as np
 
 import jaxdyn as jd
-from jaxdyn.analysis import Polynomial, operation_polynomials
-from jaxdyn.cli import main
-from jaxdyn.io import Figure, Report, Table
-from parts.chain_claims import Found, Measured, claims, order, ratio
-from parts.fifty_digits import chain_dynamics
-from parts.timed_programs import (
+from experiments.parts.chain_claims import Found, Measured, claims, order, ratio
+from experiments.parts.fifty_digits import chain_dynamics
+from experiments.parts.timed_programs import (
     HAS_ONE_THREAD,
     INVERSE,
     QUICK,
@@ -44,6 +40,8 @@ from parts.timed_programs import (
     programs,
     timed,
 )
+from jaxdyn.analysis import Polynomial, operation_polynomials
+from jaxdyn.io import Figure, Report, Table
 
 TIMED = True
 
@@ -317,7 +315,3 @@ def _having(sizes: Sizes, n: int) -> list[str]:
 
 def _cases(path: Path) -> list[dict[str, Any]]:
     return json.loads(path.read_text(encoding="utf-8"))["cases"]
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(["reproduce", "long_chains", *sys.argv[1:]]))

@@ -12,7 +12,6 @@ loop closes there: two rows cross a joint. In the other the rails continue each 
 and all loops close at the base: all rows below cross a joint. *left out*: not measured.
 """
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,9 +19,7 @@ from typing import Any
 import matplotlib.figure
 import numpy as np
 
-from jaxdyn.cli import main
-from jaxdyn.io import Figure, Report, Table, Verdict
-from parts.ladder_programs import (
+from experiments.parts.ladder_programs import (
     AT_BASE,
     METHODS,
     SEQUENTIAL,
@@ -32,7 +29,8 @@ from parts.ladder_programs import (
     programs,
     starts,
 )
-from parts.timed_programs import timed
+from experiments.parts.timed_programs import timed
+from jaxdyn.io import Figure, Report, Table, Verdict
 
 TIMED = True
 
@@ -249,7 +247,3 @@ def _guides(axes: Any, times: Found) -> None:
         last = 1e3 * float(np.median(times[method, max(sizes)]))
         label = f"order {power}"
         axes.loglog(m, 2 * last * (m / m[1]) ** power, f"k{style}", lw=1, label=label)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(["reproduce", "loop_cost", *sys.argv[1:]]))

@@ -8,7 +8,6 @@ addition per joint for them.
 """
 
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -16,10 +15,7 @@ from typing import Any
 import matplotlib.figure
 import numpy as np
 
-from jaxdyn.analysis import Polynomial, operation_polynomials
-from jaxdyn.cli import main
-from jaxdyn.io import Figure, Report, Table, Verdict
-from parts.counted_methods import (
+from experiments.parts.counted_methods import (
     FORWARD,
     INERTIA,
     INVERSE,
@@ -32,6 +28,8 @@ from parts.counted_methods import (
     loads,
     own_counts,
 )
+from jaxdyn.analysis import Polynomial, operation_polynomials
+from jaxdyn.io import Figure, Report, Table, Verdict
 
 
 @dataclass(frozen=True)
@@ -265,7 +263,3 @@ def plot(rows: list[Row], span: tuple[int, int], path: Path) -> None:
         axes.set(title=quantity, xlabel="links n", ylabel="multiplications")
         axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.1), fontsize="small")
     figure.savefig(path, dpi=100)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(["reproduce", "operation_counts", *sys.argv[1:]]))

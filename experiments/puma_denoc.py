@@ -5,20 +5,23 @@ the robot open loop, by the recursive method and by Cholesky factors of the iner
 matrix. The growth of small deviations along the motion tells how long that can go well.
 """
 
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import jax.numpy as jnp
 import numpy as np
 
+import experiments.parts.puma_denoc_plots as plots
 import jaxdyn as jd
-import parts.puma_denoc_plots as plots
-from jaxdyn.cli import main
-from jaxdyn.io import Report, Table
-from parts.open_loop import step_control
-from parts.puma_denoc_verdicts import Results, misses, recursive, spread, verdicts
-from parts.puma_forced import (
+from experiments.parts.open_loop import step_control
+from experiments.parts.puma_denoc_verdicts import (
+    Results,
+    misses,
+    recursive,
+    spread,
+    verdicts,
+)
+from experiments.parts.puma_forced import (
     Case,
     Forced,
     Growth,
@@ -33,7 +36,8 @@ from parts.puma_forced import (
     study,
     timing,
 )
-from parts.puma_forced import Config as Config
+from experiments.parts.puma_forced import Config as Config
+from jaxdyn.io import Report, Table
 
 TIMED = True
 
@@ -197,7 +201,3 @@ differ by {spread(found):.4f} s at most. Smaller tolerances or steps put the tim
 until rounding takes over: no run keeps all joints within {config.threshold:g} rad for
 longer than {last:.2f} s.
 """
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(["reproduce", "puma_denoc", *sys.argv[1:]]))

@@ -14,7 +14,6 @@ starting from wrong ones.
 """
 
 import dataclasses
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,7 +26,6 @@ import numpy as np
 
 import jaxdyn as jd
 import jaxdyn.identify as identify
-from jaxdyn.cli import main
 from jaxdyn.identify import BaseParameters, Excitation, LinearFit
 from jaxdyn.io import Figure, Log, Report, Table
 
@@ -344,7 +342,3 @@ def plot_estimates(base: BaseParameters, x: Study, true: Any, file: Path) -> Non
     axes.invert_yaxis()
     axes.grid(alpha=0.3)
     figure.savefig(file, dpi=130)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(["reproduce", "puma_fit", *sys.argv[1:]]))

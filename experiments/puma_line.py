@@ -6,18 +6,15 @@ and the Gibbs-Appell equations (GA). Both durations in the paper are simulated.
 """
 
 import json
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+import experiments.parts.puma_line_plots as plots
 import jaxdyn as jd
-import parts.puma_line_plots as plots
-from jaxdyn.cli import main
-from jaxdyn.io import Report, Table
-from parts.line_motion import (
+from experiments.parts.line_motion import (
     TORQUES,
     Speed,
     intervals,
@@ -27,9 +24,10 @@ from parts.line_motion import (
     restarted,
     simulate,
 )
-from parts.line_motion import Config as Config
-from parts.open_loop import evaluations, median_times
-from parts.puma_line_verdicts import SHORT, STEPPINGS, Case, means, verdicts
+from experiments.parts.line_motion import Config as Config
+from experiments.parts.open_loop import evaluations, median_times
+from experiments.parts.puma_line_verdicts import SHORT, STEPPINGS, Case, means, verdicts
+from jaxdyn.io import Report, Table
 
 TIMED = True
 
@@ -216,7 +214,3 @@ Under these torques deviations grow by {grown} up to the end. From the error aft
 leave the path by {config.threshold:g} rad, to {max(off):.3f} s for all methods and
 tolerances.
 """
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(["reproduce", "puma_line", *sys.argv[1:]]))

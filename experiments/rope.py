@@ -5,7 +5,6 @@ and in space. Shapes, tip, energy, the joint angles that pass 90 degrees, and ti
 """
 
 import json
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,11 +13,15 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxdyn as jd
-from jaxdyn.cli import main
+from experiments.parts.rope_falls import Fallen, Times, fall, timed
+from experiments.parts.rope_figures import (
+    plot_energy,
+    plot_plane,
+    plot_space,
+    plot_tips,
+)
 from jaxdyn.io import Figure, Report, Table, Verdict
 from jaxdyn.view import save_animation
-from parts.rope_falls import Fallen, Times, fall, timed
-from parts.rope_figures import plot_energy, plot_plane, plot_space, plot_tips
 
 TIMED = True
 
@@ -208,7 +211,3 @@ def verdicts(
             "world axes and eliminate alike.",
         ),
     ]
-
-
-if __name__ == "__main__":
-    sys.exit(main(["reproduce", "rope", *sys.argv[1:]]))

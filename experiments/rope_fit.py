@@ -7,7 +7,6 @@ is far away, again and again with other noise: how often do the intervals hold t
 truth?
 """
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,6 @@ import numpy as np
 
 import jaxdyn as jd
 from jaxdyn import identify
-from jaxdyn.cli import main
 from jaxdyn.io import Figure, Log, Report, Table
 
 LENGTH = 0.05  # of a cylinder, m
@@ -186,7 +184,3 @@ def plot_losses(fits: list[identify.Fit], file: Path) -> None:
     axes.set(xlabel="step", ylabel="half the sum of squares")
     axes.grid(alpha=0.3)
     figure.savefig(file, dpi=130)
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(["reproduce", "rope_fit", *sys.argv[1:]]))

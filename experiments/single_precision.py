@@ -10,7 +10,6 @@ not positive definite.
 """
 
 import json
-import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
@@ -24,9 +23,8 @@ import matplotlib.figure
 import numpy as np
 
 import jaxdyn as jd
-from jaxdyn.cli import main
+from experiments.parts.timed_programs import QUICK
 from jaxdyn.io import Figure, Report, Table, Verdict
-from parts.timed_programs import QUICK
 
 DTYPES = ("float32", "float64")
 ROUNDED = "rounded inputs"
@@ -293,7 +291,3 @@ def _model(data: dict[str, Any]) -> jd.Model:
 
 def _load(path: Path) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(["reproduce", "single_precision", *sys.argv[1:]]))

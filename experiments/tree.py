@@ -6,7 +6,6 @@ acceleration of the base, and a motion that keeps its energy.
 """
 
 import json
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import partial
@@ -19,11 +18,14 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxdyn as jd
-from jaxdyn.cli import main
+from experiments.parts.tree_figures import plot_motion, plot_speeds, plot_tree
+from experiments.parts.tree_recursion import (
+    as_printed,
+    gyroscopic_part,
+    mass_accelerations,
+)
 from jaxdyn.io import Figure, Report, Table, Verdict
 from jaxdyn.view import draw
-from parts.tree_figures import plot_motion, plot_speeds, plot_tree
-from parts.tree_recursion import as_printed, gyroscopic_part, mass_accelerations
 
 
 @dataclass(frozen=True)
@@ -295,7 +297,3 @@ def _rows(states: list[Any], key: str) -> Any:
 def _relative(value: Any, exact: Any) -> float:
     value, exact = np.asarray(value), np.asarray(exact)
     return float(np.abs(value - exact).max() / np.abs(exact).max())
-
-
-if __name__ == "__main__":
-    sys.exit(main(["reproduce", "tree", *sys.argv[1:]]))

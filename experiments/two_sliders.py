@@ -5,7 +5,6 @@ recursion (46) to (50) with every number, the closed form, and the library besid
 """
 
 import json
-import sys
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -16,9 +15,7 @@ import matplotlib.figure
 import numpy as np
 
 import jaxdyn as jd
-from jaxdyn.cli import main
-from jaxdyn.io import Figure, Report, Table, Verdict
-from parts.two_sliders_steps import (
+from experiments.parts.two_sliders_steps import (
     Case,
     Solution,
     by_library,
@@ -29,6 +26,7 @@ from parts.two_sliders_steps import (
     with_masses,
     with_multipliers,
 )
+from jaxdyn.io import Figure, Report, Table, Verdict
 
 INVERSE = ("newton_euler", "gibbs_appell", "denoc")
 FORWARD = ("denoc", "articulated", "composite", "gibbs_appell", "noc")
@@ -291,7 +289,3 @@ def verdicts(
             "velocity terms missing in (46) to (50) vanish here; see the tree.",
         ),
     ]
-
-
-if __name__ == "__main__":
-    sys.exit(main(["reproduce", "two_sliders", *sys.argv[1:]]))

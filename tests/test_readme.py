@@ -36,6 +36,6 @@ def test_commands_on_a_page_exist(page):
     assert set(re.findall(r"(?:`|^)make ([a-z-]+)", text, re.M)) <= targets
     for module in re.findall(r"python -m (benchmarks[.\w]*)", text):
         assert (TOP / f"{module.replace('.', '/')}.py").exists(), module
-    for name in re.findall(r"jaxdyn reproduce (\w+)", text):
+    for name in re.findall(r"python -m experiments (\w+)", text):
         known = name in ("all", "NAME")
         assert known or (TOP / "experiments" / f"{name}.py").exists(), name

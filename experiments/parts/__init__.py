@@ -1,1 +1,1 @@
-"""What the scripts above are made of; `jaxdyn reproduce` lists none of it."""
+"""What the scripts above are made of; `python -m experiments` lists none of it."""

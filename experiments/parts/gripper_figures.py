@@ -7,7 +7,7 @@ import matplotlib.figure
 import numpy as np
 
 import jaxdyn as jd
-from parts.gripper_motions import JOINTS, READINGS, Falls, Forces
+from experiments.parts.gripper_motions import JOINTS, READINGS, Falls, Forces
 
 
 def plot_torques(forces: list[Forces], path: Path) -> None:

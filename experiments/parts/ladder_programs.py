@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxdyn as jd
-from parts.timed_programs import QUICK, Program
+from experiments.parts.timed_programs import QUICK, Program
 
 AT_BASE = "recursive, loops at the base"  # the other tree of the same mechanism
 SEQUENTIAL = "sequential_regularization"

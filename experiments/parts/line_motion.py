@@ -13,8 +13,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 import jaxdyn as jd
-from jaxdyn import motion
-from parts.open_loop import (
+from experiments.parts.open_loop import (
     carried,
     departures,
     evaluations,
@@ -23,6 +22,7 @@ from parts.open_loop import (
     step_control,
     transitions,
 )
+from jaxdyn import motion
 
 TORQUES = ("exact", "linear", "held")
 Six = tuple[float, float, float, float, float, float]

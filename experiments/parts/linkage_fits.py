@@ -13,7 +13,7 @@ import optax
 from jax import lax
 
 import jaxdyn as jd
-from parts.timed_programs import QUICK
+from experiments.parts.timed_programs import QUICK
 
 NEWTON_STEPS = 6  # from one crank angle to the next
 

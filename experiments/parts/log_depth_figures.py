@@ -5,9 +5,9 @@ from pathlib import Path
 import matplotlib.figure
 import numpy as np
 
-from parts.chain_claims import Found
-from parts.parallel_programs import GRADIENT, PLAIN, Errors
-from parts.tree_shapes import SHAPES, Depths
+from experiments.parts.chain_claims import Found
+from experiments.parts.parallel_programs import GRADIENT, PLAIN, Errors
+from experiments.parts.tree_shapes import SHAPES, Depths
 
 
 def plot_depths(depths: Depths, path: Path) -> None:

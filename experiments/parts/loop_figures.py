@@ -7,7 +7,7 @@ import matplotlib.figure
 import numpy as np
 
 import jaxdyn as jd
-from parts.loop_motions import CARES, Mechanism, Rows
+from experiments.parts.loop_motions import CARES, Mechanism, Rows
 
 Motions = list[dict[str, Rows]]
 STYLES = {"none": "C3", "Baumgarte": "C1", "projection": "C0"}

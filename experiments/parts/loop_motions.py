@@ -13,7 +13,7 @@ import numpy as np
 from jax import lax
 
 import jaxdyn as jd
-from parts.timed_programs import QUICK
+from experiments.parts.timed_programs import QUICK
 
 CARES = ("none", "Baumgarte", "projection")
 MECHANISMS = {

@@ -10,10 +10,10 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxdyn as jd
+from experiments.parts.fifty_digits import chain_accelerations
+from experiments.parts.hard_chains import Chain
+from experiments.parts.timed_programs import QUICK, Program
 from jaxdyn.analysis import Polynomial, count_operations, operation_polynomials
-from parts.fifty_digits import chain_accelerations
-from parts.hard_chains import Chain
-from parts.timed_programs import QUICK, Program
 
 METHODS = {
     "denoc": {"method": "denoc"},

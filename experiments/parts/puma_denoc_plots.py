@@ -6,8 +6,8 @@ from typing import Any
 import matplotlib.figure
 import numpy as np
 
+from experiments.parts.puma_forced import Config, Forced, Growth
 from jaxdyn.io import Figure
-from parts.puma_forced import Config, Forced, Growth
 
 NAMES = {"denoc": "recursive (DeNOC)", "composite": "non-recursive (Cholesky)"}
 FLOOR = 1e-17

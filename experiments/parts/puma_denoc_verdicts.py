@@ -5,9 +5,15 @@ from typing import Any
 
 import numpy as np
 
+from experiments.parts.open_loop import departures
+from experiments.parts.puma_forced import (
+    Config,
+    Forced,
+    Growth,
+    leaving,
+    leaving_predicted,
+)
 from jaxdyn.io import Verdict
-from parts.open_loop import departures
-from parts.puma_forced import Config, Forced, Growth, leaving, leaving_predicted
 
 SOURCE = "[Mohan]"
 YES, PARTLY, NO = "reproduced", "reproduced in a different form", "not reproducible"

@@ -11,8 +11,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import jaxdyn as jd
-from jaxdyn import motion
-from parts.open_loop import (
+from experiments.parts.open_loop import (
     carried,
     departures,
     growth,
@@ -21,6 +20,7 @@ from parts.open_loop import (
     step_control,
     transitions,
 )
+from jaxdyn import motion
 
 
 @dataclass(frozen=True)

@@ -8,9 +8,9 @@ import matplotlib.figure
 import numpy as np
 
 import jaxdyn as jd
+from experiments.parts.line_motion import Config, Line, errors
+from experiments.parts.open_loop import carried
 from jaxdyn.io import Figure
-from parts.line_motion import Config, Line, errors
-from parts.open_loop import carried
 
 FAR = 0.08  # m: paths are drawn up to this distance from the line
 

@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 
 import jaxdyn as jd
+from experiments.parts.line_motion import Config, Line, mean_errors
 from jaxdyn.io import Verdict
-from parts.line_motion import Config, Line, mean_errors
 
 SOURCE = "[Mata]"
 YES, PARTLY, NO = "reproduced", "reproduced in a different form", "not reproducible"

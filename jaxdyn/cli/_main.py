@@ -18,7 +18,6 @@ import jax
 from jaxdyn.cli._cache import cache_folder, keep_programs, start_quietly
 from jaxdyn.cli._info import info
 from jaxdyn.cli._interrupt import Ended, ended_by_signals, is_working
-from jaxdyn.cli._reproduce import experiments, listing, reproduce
 from jaxdyn.cli._robots import KNOWN
 from jaxdyn.cli._simulate import simulate
 from jaxdyn.cli._view import view
@@ -35,9 +34,7 @@ def command() -> int:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code.
 
-    It is 0, 2 for wrong input with one sentence that says what is wrong, 1 if an
-    experiment or a check failed, and 128 plus the number of the signal that ended it:
-    130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
+    It is that of `exit_code`, and 1 if a check failed.
     """
     words = sys.argv[1:] if argv is None else argv
     # argparse takes -1e-3 for an option; with a space before it, for a value
@@ -48,11 +45,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     arguments = parser.parse_args(words)
     jax.config.update("jax_enable_x64", True)
-    if arguments.command is not reproduce:  # which measures compilation
-        keep_programs()
+    keep_programs()
+    return exit_code(lambda: arguments.command(arguments))
+
+
+def exit_code(command: Callable[[], int]) -> int:
+    """Runs a command; returns its exit code.
+
+    It is 2 for wrong input, with one sentence that says what is wrong, and 128 plus the
+    number of the signal that ended it: 130 after Ctrl-C, 143 after SIGTERM, 129 after
+    SIGHUP.
+    """
     try:
         with ended_by_signals():
-            code = arguments.command(arguments)
+            code = command()
             sys.stdout.flush()
         return code
     except BrokenPipeError:  # the reader of a pipe has seen enough
@@ -98,12 +104,12 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=version("jaxdyn"))
     commands = parser.add_subparsers(metavar="COMMAND", required=True)
 
-    def added(name: str, run: object, text: str, found: str = ""):
+    def added(name: str, run: object, text: str):
         made = commands.add_parser(
             name,
             help=text,
             description=f"{text[0].upper()}{text[1:]}.",
-            epilog=more[name] + found,
+            epilog=more[name],
             formatter_class=argparse.RawDescriptionHelpFormatter,
         )
         made.set_defaults(command=run)
@@ -118,17 +124,6 @@ def _parser() -> argparse.ArgumentParser:
         made = added(name, run, text)
         made.add_argument("config", type=Path, metavar="CONFIG", help="the TOML file")
         _add_results(made, None, "the folder of the results (default: results/NAME)")
-    text = "rerun experiments on published claims; without a name, list them"
-    made = added("reproduce", reproduce, text, f"\n{_found()}")
-    add = made.add_argument
-    add("names", nargs="*", metavar="NAME", help="of experiments; all: all of them")
-    add(
-        "--jobs",
-        type=int,
-        default=min(os.cpu_count() or 1, 4),
-        help="how many run at a time; those that measure times run alone (%(default)s)",
-    )
-    _add_results(made, Path("results"), "the folder of all results (default: results)")
     _add_view(added("view", view, "show a result in motion"))
     return parser
 
@@ -172,13 +167,6 @@ def _add_view(made: argparse.ArgumentParser) -> None:
     )
     add("--port", type=int, default=8080, help="of the live view (8080)")
     add("--no-browser", action="store_true", help="print the address, open no browser")
-
-
-def _found() -> str:
-    try:
-        return f"experiments:\n{listing(experiments())}"
-    except ValueError as error:
-        return f"experiments: {error}"
 
 
 def number(word: str) -> float:

@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from jaxdyn.cli._reproduce import known_experiments
 from jaxdyn.cli._settings import Output
 from jaxdyn.io import new_results, read_config
 from jaxdyn.model import Model
@@ -19,10 +18,11 @@ def settings_of(path: Path, schema: type[_Settings], what: str) -> _Settings:
     try:
         return read_config(path, schema)
     except ValueError as error:
-        if any(path.resolve() == x.config.resolve() for x in known_experiments()):
+        script = path.resolve().parent.parent / "experiments" / f"{path.stem}.py"
+        if script.is_file():
             raise ValueError(
                 f"{path} has the settings of an experiment, expected those of {what}: "
-                f"run jaxdyn reproduce {path.stem}."
+                f"run python -m experiments {path.stem}."
             ) from None
         raise error
 

@@ -25,7 +25,6 @@ def test_the_package_is_a_program(monkeypatch, capsys):
         ([], ("jaxdyn simulate configs/puma.toml", "jaxdyn view results/puma")),
         (["info"], ("--degrees", "stewart_gough", ".urdf")),
         (["simulate"], ("results/NAME/", "trajectory.npz", "--force", "computed_t")),
-        (["reproduce"], ("report.md", "index.html", "operation_counts", "--force")),
         (["identify"], ("report.html", "JOINT.tau", "model.urdf", "checkpoint")),
         (["excite"], ("motion.csv", "results/NAME/", "jaxdyn identify")),
         (["view"], ("--page", "trajectory.npz")),
@@ -121,11 +120,3 @@ def test_a_reader_that_has_seen_enough_is_no_error(monkeypatch):
     monkeypatch.setattr(_main, "view", leave)
     monkeypatch.setattr(_main, "silence", lambda: None)
     assert main(["view", "somewhere"]) == 0
-
-
-def test_help_is_there_without_a_checkout(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(jaxdyn, "__file__", str(tmp_path / "jaxdyn" / "__init__.py"))
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(SystemExit, match="0"):
-        main(["reproduce", "--help"])
-    assert "run this in a checkout" in " ".join(capsys.readouterr().out.split())

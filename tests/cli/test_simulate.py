@@ -32,10 +32,10 @@ def simulate(tmp_path, monkeypatch):
     return run
 
 
-def test_settings_of_an_experiment_are_sent_to_reproduce(capsys):
+def test_settings_of_an_experiment_are_sent_to_it(capsys):
     path = Path(jd.__file__).parents[1] / "configs" / "rope.toml"
     assert main(["simulate", str(path)]) == 2
-    assert "run jaxdyn reproduce rope" in capsys.readouterr().err
+    assert "run python -m experiments rope" in capsys.readouterr().err
 
 
 def test_a_simulation_is_shown_saved_and_viewed(

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 
 import jaxdyn as jd
+from experiments.parts.fifty_digits import chain_accelerations
+from experiments.parts.hard_chains import hard_chains
 from jaxdyn.dynamics import FORWARD
 from jaxdyn.dynamics import _methods as methods
-from parts.fifty_digits import chain_accelerations
-from parts.hard_chains import hard_chains
 from tests.models import random_state
 
 HARD = list(hard_chains(4))

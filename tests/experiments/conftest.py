@@ -12,5 +12,5 @@ CONFIGS = Path(__file__).parents[2] / "configs"
 def config(request):
     """The settings of the experiment that the module tests."""
     name = request.module.__name__.rpartition("test_")[2]
-    experiment = importlib.import_module(name)
+    experiment = importlib.import_module(f"experiments.{name}")
     return read_config(CONFIGS / f"{name}.toml", experiment.Config)

@@ -4,9 +4,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import closed_loops
 import jaxdyn as jd
-from parts import loop_motions
+from experiments import closed_loops
+from experiments.parts import loop_motions
 
 
 @pytest.fixture(scope="module")

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import four_bar_fit
+from experiments import four_bar_fit
 
 
 def test_lengths_are_found_and_known(config):

@@ -2,9 +2,9 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import gripper
 import jaxdyn as jd
-from parts import gripper_motions
+from experiments import gripper
+from experiments.parts import gripper_motions
 
 
 def test_settings_are_those_of_the_paper(config):

@@ -3,7 +3,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-import least_effort
+from experiments import least_effort
 
 
 def test_the_effort_of_a_slider_is_the_closed_form(config):

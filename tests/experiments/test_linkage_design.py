@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import jaxdyn as jd
-import linkage_design
-from parts import linkage_fits
+from experiments import linkage_design
+from experiments.parts import linkage_fits
 
 
 def test_the_loop_is_closed_at_every_crank_angle(config):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import jaxdyn as jd
-import log_depth
+from experiments import log_depth
+from experiments.parts import fifty_digits, hard_chains, parallel_programs, tree_shapes
 from jaxdyn.analysis import Polynomial
-from parts import fifty_digits, hard_chains, parallel_programs, tree_shapes
 from tests.reference import DATA, load, relative_error
 
 SIZES = (16, 64, 256)

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 import jaxdyn as jd
-import long_chains
+from experiments import long_chains
+from experiments.parts import chain_claims, fifty_digits, timed_programs
 from jaxdyn.analysis import Polynomial
-from parts import chain_claims, fifty_digits, timed_programs
 from tests.reference import load, relative_error
 
 LINE = {"denoc": {1: 100}, "articulated": {1: 102}, "newton_euler": {1: 50}}

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import jaxdyn as jd
-import loop_cost
-from parts import ladder_programs
-from parts.ladder_programs import AT_BASE, METHODS, SEQUENTIAL
+from experiments import loop_cost
+from experiments.parts import ladder_programs
+from experiments.parts.ladder_programs import AT_BASE, METHODS, SEQUENTIAL
 
 
 def measured(power=1, iterations=(10, 10)):

@@ -2,10 +2,10 @@ import json
 
 import pytest
 
-import operation_counts
+from experiments import operation_counts
+from experiments.operation_counts import Claim, Row
+from experiments.parts import counted_methods
 from jaxdyn.analysis import Polynomial
-from operation_counts import Claim, Row
-from parts import counted_methods
 
 
 @pytest.fixture(scope="module")

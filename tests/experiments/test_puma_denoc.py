@@ -4,8 +4,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import puma_denoc
-from parts import open_loop, puma_forced
+from experiments import puma_denoc
+from experiments.parts import open_loop, puma_forced
 
 
 def test_transitions_of_a_constant_matrix_are_its_exponential():

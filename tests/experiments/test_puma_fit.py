@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import puma_fit
+from experiments import puma_fit
 from jaxdyn import identify
 from jaxdyn.motion import fourier
 

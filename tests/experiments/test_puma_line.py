@@ -7,8 +7,8 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import puma_line
-from parts import line_motion, puma_line_verdicts
+from experiments import puma_line
+from experiments.parts import line_motion, puma_line_verdicts
 
 
 def cubic(t):

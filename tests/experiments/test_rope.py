@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 
 import jaxdyn as jd
-import rope
-from parts import rope_falls
+from experiments import rope
+from experiments.parts import rope_falls
 
 
 def test_settings_are_those_of_the_paper(config):

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-import rope_fit
+from experiments import rope_fit
 
 
 @pytest.mark.slow

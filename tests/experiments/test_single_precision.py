@@ -4,7 +4,7 @@ import jax.numpy as jnp
 import numpy as np
 import pytest
 
-import single_precision
+from experiments import single_precision
 
 METHODS = ("denoc", "articulated", "composite", "gibbs_appell", "noc")
 

@@ -3,8 +3,8 @@ import numpy as np
 import pytest
 
 import jaxdyn as jd
-import tree
-from parts import tree_figures, tree_recursion
+from experiments import tree
+from experiments.parts import tree_figures, tree_recursion
 
 
 def test_speeds_must_begin_at_rest(config):

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-import parts.two_sliders_steps as steps
-import two_sliders
+import experiments.parts.two_sliders_steps as steps
+from experiments import two_sliders
 
 
 @pytest.fixture

@@ -1,6 +1,5 @@
-"""`jaxdyn reproduce`: the experiments of the checkout."""
+"""Runs experiments and writes what they found."""
 
-import argparse
 import ast
 import gc
 import importlib.util
@@ -8,7 +7,7 @@ import os
 import sys
 import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -19,9 +18,10 @@ from typing import Any
 import jax
 from tqdm import tqdm
 
-import jaxdyn
 from jaxdyn import io
-from jaxdyn.cli._interrupt import Ended, ended_by_signals
+from jaxdyn.cli import Ended, ended_by_signals
+
+TOP = Path(__file__).parents[1]  # of the checkout
 
 
 @dataclass(frozen=True)
@@ -69,52 +69,32 @@ class Experiment:
         assert spec is not None and spec.loader is not None  # it ends in .py
         module = importlib.util.module_from_spec(spec)
         sys.modules[name] = module  # where dataclasses look for their types
-        if str(self.script.parent) not in sys.path:  # as if it were run by itself
-            sys.path.insert(0, str(self.script.parent))
         spec.loader.exec_module(module)
         return module
 
 
 def experiments() -> dict[str, Experiment]:
     """The experiments of the checkout, by name."""
-    for root in (Path(jaxdyn.__file__).parents[1], Path.cwd()):
-        if (root / "experiments").is_dir() and (root / "configs").is_dir():
-            break
-    else:
-        raise ValueError(
-            "experiments/ and configs/ were found neither beside the package nor in "
-            "the current folder: run this in a checkout of jaxdyn."
-        )
-    configs = sorted((root / "configs").glob("*.toml"))
-    found = (Experiment(c.stem, root / f"experiments/{c.stem}.py", c) for c in configs)
+    configs = sorted((TOP / "configs").glob("*.toml"))
+    found = (Experiment(c.stem, TOP / f"experiments/{c.stem}.py", c) for c in configs)
     return {x.name: x for x in found if x.script.is_file()}
 
 
-def known_experiments() -> list[Experiment]:
-    """The same, none where there is no checkout."""
-    try:
-        return list(experiments().values())
-    except ValueError:
-        return []
-
-
-def listing(known: dict[str, Experiment]) -> str:
+def listing() -> str:
     """The experiments, each with its question."""
+    known = experiments()
     width = max(map(len, known), default=0)
     return "\n".join(f"  {x.name:<{width}}  {x.question}" for x in known.values())
 
 
-def reproduce(arguments: argparse.Namespace) -> int:
-    """Runs experiments; what can be checked is checked before the first one starts."""
-    known = experiments()
-    if not arguments.names:
-        print(f"{listing(known)}\n")
-        print("run one: jaxdyn reproduce NAME    run all: jaxdyn reproduce all")
-        return 0
-    chosen = _chosen(arguments.names, known)
-    results: Path = arguments.output
+def reproduce(names: Sequence[str], results: Path, *, force: bool, jobs: int) -> int:
+    """Runs experiments, `jobs` at a time; the exit code, 1 if one has failed.
+
+    What can be checked is checked before the first one starts.
+    """
+    chosen = _chosen(names, experiments())
     for x in chosen:
-        io.check_results(results / x.name, arguments.force)
+        io.check_results(results / x.name, force)
     runs, failed = _prepared(chosen)
     is_quiet = len(runs) < 2 or not sys.stderr.isatty()
     with tqdm(total=len(runs), disable=is_quiet, unit="experiment") as bar:
@@ -123,7 +103,7 @@ def reproduce(arguments: argparse.Namespace) -> int:
             bar.write(f"\n{x.name}: {x.question}", sys.stdout)
             sys.stdout.flush()
 
-        for x, lines, reason in _done(runs, results, arguments, begins):
+        for x, lines, reason in _done(runs, results, force, jobs, begins):
             if reason:
                 failed.append(x.name)
                 bar.write(reason, sys.stderr)
@@ -139,7 +119,8 @@ def reproduce(arguments: argparse.Namespace) -> int:
 def _done(
     runs: list[Experiment],
     results: Path,
-    arguments: argparse.Namespace,
+    force: bool,
+    jobs: int,
     begins: Callable[[Experiment], None],
 ) -> Iterator[tuple[Experiment, list[str], str]]:
     """The experiments, each with what there is to say, or with a reason why not.
@@ -147,19 +128,18 @@ def _done(
     Those that measure times run one by one, the others side by side, in processes.
     """
     together = [x for x in runs if not x.is_timed]
-    if len(together) < 2 or arguments.jobs < 2:
+    if len(together) < 2 or jobs < 2:
         together = []
     for x in runs:
         if x not in together:
             begins(x)
-            yield x, *_tried(x, results, arguments.force)
+            yield x, *_tried(x, results, force)
     if not together:
         return
-    jobs = min(arguments.jobs, len(together))
-    with ProcessPoolExecutor(jobs, get_context("spawn"), _begin) as pool:
+    workers = min(jobs, len(together))
+    with ProcessPoolExecutor(workers, get_context("spawn"), _begin) as pool:
         try:
-            given = results, arguments.force
-            work = [pool.submit(_tried_apart, x, *given) for x in together]
+            work = [pool.submit(_tried_apart, x, results, force) for x in together]
             for x, found in zip(together, work, strict=True):
                 lines, reason = found.result()
                 begins(x)
@@ -172,7 +152,7 @@ def _done(
 
 
 def _begin() -> None:
-    """What `jaxdyn` does before it works, for a process of its own."""
+    """What the command does before it works, for a process of its own."""
     jax.config.update("jax_enable_x64", True)
 
 
@@ -225,7 +205,7 @@ def _prepared(chosen: list[Experiment]) -> tuple[list[Experiment], list[str]]:
     return runs, failed
 
 
-def _chosen(names: list[str], known: dict[str, Experiment]) -> list[Experiment]:
+def _chosen(names: Sequence[str], known: dict[str, Experiment]) -> list[Experiment]:
     if "all" in names:
         return list(known.values())
     for name in names:

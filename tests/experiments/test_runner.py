@@ -6,21 +6,18 @@ from multiprocessing import active_children
 
 import pytest
 
-import jaxdyn
-from jaxdyn.cli import main
+from experiments import runner
+from experiments.__main__ import main
 
 SCRIPT = '''"""Does {name} hold?
 
 More words.
 """
 
-import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from helper import ANSWER
-
-from jaxdyn.cli import main
+from experiments.parts import open_loop
 from jaxdyn.io import Figure, Report, Table, Verdict
 
 
@@ -38,12 +35,8 @@ def run(config: Config, folder: Path) -> Report:
         "Text.",
         [Table("T", ["n"], [[config.n]])],
         [Figure("plot.png", "P")],
-        [Verdict("[Shah]", "claim of {name}", "reproduced", f"{{config.n + ANSWER}}")],
+        [Verdict("[Shah]", "claim of {name}", "reproduced", f"{{config.n + 40}}")],
     )
-
-
-if __name__ == "__main__":
-    raise SystemExit(main(["reproduce", "{name}", *sys.argv[1:]]))
 '''
 
 
@@ -52,11 +45,9 @@ def checkout(tmp_path, monkeypatch):
     """A checkout to which experiments can be added; the function that does it."""
     for folder in ("experiments", "configs"):
         (tmp_path / folder).mkdir()
-    (tmp_path / "experiments" / "helper.py").write_text("ANSWER = 40\n")
+    (tmp_path / "experiments" / "helper.py").touch()
     (tmp_path / "configs" / "simulation.toml").touch()
-    monkeypatch.setattr(jaxdyn, "__file__", str(tmp_path / "jaxdyn" / "__init__.py"))
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.delitem(sys.modules, "helper", raising=False)
+    monkeypatch.setattr(runner, "TOP", tmp_path)
     monkeypatch.chdir(tmp_path)
 
     def add(name, action="pass", config="n = 2"):
@@ -66,8 +57,8 @@ def checkout(tmp_path, monkeypatch):
         return script
 
     yield add
-    for name in [x for x in sys.modules if x.startswith("experiments.")]:
-        monkeypatch.delitem(sys.modules, name)
+    for script in (tmp_path / "experiments").glob("*.py"):
+        sys.modules.pop(f"experiments.{script.stem}", None)
 
 
 def results(tmp_path):
@@ -77,7 +68,7 @@ def results(tmp_path):
 def test_without_a_name_experiments_are_listed_and_not_run(checkout, capsys):
     checkout("falling", action="raise RuntimeError")
     checkout("rising").write_text("1 +")
-    assert main(["reproduce"]) == 0
+    assert main([]) == 0
     shown = capsys.readouterr().out
     assert "  falling  Does falling hold?\n" in shown
     assert "  rising   (cannot be read: invalid syntax" in shown
@@ -86,7 +77,7 @@ def test_without_a_name_experiments_are_listed_and_not_run(checkout, capsys):
 
 def test_an_experiment_leaves_its_report_and_the_index(checkout, tmp_path, capsys):
     checkout("falling")
-    assert main(["reproduce", "falling", "falling"]) == 0
+    assert main(["falling", "falling"]) == 0
     shown = capsys.readouterr()
     assert "reproduced: [Shah]: claim of falling\n    42\n" in shown.out
     assert "results/index.html" in shown.out and shown.err == ""
@@ -101,7 +92,7 @@ def test_all_goes_on_after_a_failure(checkout, tmp_path, capsys):
     checkout("b", action="raise ValueError('no such file')")
     checkout("c").write_text("import no_such_module")
     checkout("d")
-    assert main(["reproduce", "all", "-o", "results", "--jobs", "1"]) == 1
+    assert main(["all", "-o", "results", "--jobs", "1"]) == 1
     error = capsys.readouterr().err
     assert "broken leg" in error and "Traceback" in error  # an error of the program
     assert "jaxdyn: b: no such file\n" in error
@@ -117,7 +108,7 @@ def test_what_is_not_timed_runs_side_by_side(checkout, tmp_path, capsys):
     script = checkout("timed", action=where)
     script.write_text(script.read_text() + "\n\nTIMED = True\n")
     checkout("broken", action="raise RuntimeError('broken leg')")
-    assert main(["reproduce", "all", "--jobs", "2"]) == 1
+    assert main(["all", "--jobs", "2"]) == 1
     shown = capsys.readouterr()
     order = [shown.out.index(f"\n{x}: ") for x in ("timed", "a", "b", "broken", "c")]
     assert order == sorted(order)
@@ -132,11 +123,11 @@ def test_what_is_not_timed_runs_side_by_side(checkout, tmp_path, capsys):
 def test_results_are_not_overwritten_without_force(checkout, tmp_path, capsys):
     checkout("a")
     checkout("b", action="raise RuntimeError")
-    assert main(["reproduce", "a"]) == 0
-    assert main(["reproduce", "b", "a"]) == 2  # before b has started
+    assert main(["a"]) == 0
+    assert main(["b", "a"]) == 2  # before b has started
     assert "results/a exists" in capsys.readouterr().err
     (tmp_path / "configs" / "a.toml").write_text("n = 3")
-    assert main(["reproduce", "a", "--force"]) == 0
+    assert main(["a", "--force"]) == 0
     assert "43" in (tmp_path / "results" / "a" / "report.md").read_text()
 
 
@@ -152,7 +143,7 @@ def test_wrong_input_stops_before_anything_runs(
     config, name, message, checkout, tmp_path, capsys
 ):
     checkout("a", config=config)
-    assert main(["reproduce", name]) == 2
+    assert main([name]) == 2
     error = capsys.readouterr().err
     assert message in error and error.count("\n") == 1
     assert not (tmp_path / "results").exists()
@@ -160,30 +151,32 @@ def test_wrong_input_stops_before_anything_runs(
 
 def test_a_script_of_another_form_is_named(checkout, capsys):
     checkout("a").write_text("'''Is it?'''")
-    assert main(["reproduce", "a"]) == 2
+    assert main(["a"]) == 2
     assert "a.py: an experiment has `class Config`" in capsys.readouterr().err
 
 
 def test_ctrl_c_leaves_no_half_result(checkout, tmp_path):
     checkout("a", action="raise KeyboardInterrupt")
-    assert main(["reproduce", "a"]) == 130
+    assert main(["a"]) == 130
     assert results(tmp_path) == []
 
 
-def test_a_script_is_a_program(checkout, tmp_path, monkeypatch):
-    script = checkout("a")
-    monkeypatch.setattr(sys, "argv", [str(script), "-o", "elsewhere"])
-    monkeypatch.syspath_prepend(str(script.parent))
+def test_the_package_is_a_program(checkout, tmp_path, monkeypatch):
+    checkout("a")
+    monkeypatch.setattr(sys, "argv", ["experiments", "a", "-o", "elsewhere"])
+    monkeypatch.delitem(sys.modules, "experiments.__main__")
     with pytest.raises(SystemExit, match="0"):
-        runpy.run_path(str(script), run_name="__main__")
+        runpy.run_module("experiments", run_name="__main__")
     assert (tmp_path / "elsewhere" / "a" / "report.md").exists()
 
 
-def test_without_a_checkout_there_is_a_sentence(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr(jaxdyn, "__file__", str(tmp_path / "jaxdyn" / "__init__.py"))
-    monkeypatch.chdir(tmp_path)
-    assert main(["reproduce", "all"]) == 2
-    assert "run this in a checkout of jaxdyn" in capsys.readouterr().err
+def test_help_teaches(capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+    shown = capsys.readouterr().out
+    taught = ("usage: python -m experiments", "report.md", "index.html", "--force")
+    assert all(x in shown for x in (*taught, "  operation_counts  How many operations"))
+    assert max(map(len, shown.splitlines())) <= 100
 
 
 @pytest.mark.slow
@@ -191,6 +184,6 @@ def test_a_signal_ends_all_processes_and_nothing_is_left(checkout, tmp_path):
     checkout("a", action="__import__('time').sleep(100)")
     end = "__import__('os').kill(__import__('os').getppid(), 15)"
     checkout("b", action=f"({end}, __import__('time').sleep(100))")
-    assert main(["reproduce", "all", "--jobs", "2"]) == 143
+    assert main(["all", "--jobs", "2"]) == 143
     assert not active_children()
     assert not list((tmp_path / "results").iterdir())

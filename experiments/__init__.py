@@ -1,0 +1,1 @@
+"""Experiments on published claims: `python -m experiments` runs them."""
