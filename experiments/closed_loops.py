@@ -26,7 +26,8 @@ from experiments.parts.loop_motions import (
     mechanisms,
     motions,
 )
-from jaxdyn.io import Figure, Report, Table, Verdict
+from experiments.reports import Report, Verdict
+from jaxdyn.io import Figure, Table
 
 
 @dataclass(frozen=True)

@@ -20,8 +20,9 @@ from jaxtyping import Array, Float
 
 import jaxdyn as jd
 from experiments.parts.linkage_fits import assembled, closed
+from experiments.reports import Report
 from jaxdyn import identify
-from jaxdyn.io import Figure, Report, Table
+from jaxdyn.io import Figure, Table
 
 WORDS = {
     "j_coupler.p_x": "crank",

@@ -28,7 +28,8 @@ from experiments.parts.gripper_motions import (
     readings,
     torques,
 )
-from jaxdyn.io import Figure, Report, Table, Verdict
+from experiments.reports import Report, Verdict
+from jaxdyn.io import Figure, Table
 
 TIMED = True
 

@@ -21,8 +21,9 @@ import numpy as np
 
 import jaxdyn as jd
 from experiments.parts.timed_programs import QUICK
+from experiments.reports import Report
 from jaxdyn import optimize
-from jaxdyn.io import Figure, Report, Table
+from jaxdyn.io import Figure, Table
 
 Found = optimize.OptimizedTorques
 

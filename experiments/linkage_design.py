@@ -32,7 +32,8 @@ from experiments.parts.linkage_fits import (
     shaped,
 )
 from experiments.parts.timed_programs import QUICK
-from jaxdyn.io import Figure, Report, Table, Verdict
+from experiments.reports import Report, Verdict
+from jaxdyn.io import Figure, Table
 
 SHAPE = ("crank (m)", "coupler (m)", "point, along (m)", "point, across (m)")
 MASSES = ("coupler mass (kg)", "rocker mass (kg)")

@@ -47,8 +47,9 @@ from experiments.parts.parallel_programs import (
 )
 from experiments.parts.timed_programs import timed
 from experiments.parts.tree_shapes import SHAPES, Depths, Steps, steps
+from experiments.reports import Report, Verdict
 from jaxdyn.analysis import Polynomial
-from jaxdyn.io import Figure, Report, Table, Verdict
+from jaxdyn.io import Figure, Table
 
 TIMED = True
 

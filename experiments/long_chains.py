@@ -40,8 +40,9 @@ from experiments.parts.timed_programs import (
     programs,
     timed,
 )
+from experiments.reports import Report
 from jaxdyn.analysis import Polynomial, operation_polynomials
-from jaxdyn.io import Figure, Report, Table
+from jaxdyn.io import Figure, Table
 
 TIMED = True
 

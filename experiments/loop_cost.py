@@ -30,7 +30,8 @@ from experiments.parts.ladder_programs import (
     starts,
 )
 from experiments.parts.timed_programs import timed
-from jaxdyn.io import Figure, Report, Table, Verdict
+from experiments.reports import Report, Verdict
+from jaxdyn.io import Figure, Table
 
 TIMED = True
 

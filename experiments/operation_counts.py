@@ -28,8 +28,9 @@ from experiments.parts.counted_methods import (
     loads,
     own_counts,
 )
+from experiments.reports import Report, Verdict
 from jaxdyn.analysis import Polynomial, operation_polynomials
-from jaxdyn.io import Figure, Report, Table, Verdict
+from jaxdyn.io import Figure, Table
 
 
 @dataclass(frozen=True)

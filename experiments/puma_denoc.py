@@ -37,7 +37,8 @@ from experiments.parts.puma_forced import (
     timing,
 )
 from experiments.parts.puma_forced import Config as Config
-from jaxdyn.io import Report, Table
+from experiments.reports import Report
+from jaxdyn.io import Table
 
 TIMED = True
 

@@ -26,8 +26,9 @@ import numpy as np
 
 import jaxdyn as jd
 import jaxdyn.identify as identify
+from experiments.reports import Report
 from jaxdyn.identify import BaseParameters, Excitation, LinearFit
-from jaxdyn.io import Figure, Log, Report, Table
+from jaxdyn.io import Figure, Log, Table
 
 # what is done to torques, how rows are weighted, what the covariance allows
 WAYS: dict[str, tuple[bool, str, str]] = {

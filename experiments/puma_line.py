@@ -27,7 +27,8 @@ from experiments.parts.line_motion import (
 from experiments.parts.line_motion import Config as Config
 from experiments.parts.open_loop import evaluations, median_times
 from experiments.parts.puma_line_verdicts import SHORT, STEPPINGS, Case, means, verdicts
-from jaxdyn.io import Report, Table
+from experiments.reports import Report
+from jaxdyn.io import Table
 
 TIMED = True
 

@@ -20,7 +20,8 @@ from experiments.parts.rope_figures import (
     plot_space,
     plot_tips,
 )
-from jaxdyn.io import Figure, Report, Table, Verdict
+from experiments.reports import Report, Verdict
+from jaxdyn.io import Figure, Table
 from jaxdyn.view import save_animation
 
 TIMED = True

@@ -19,8 +19,9 @@ import matplotlib.figure
 import numpy as np
 
 import jaxdyn as jd
+from experiments.reports import Report
 from jaxdyn import identify
-from jaxdyn.io import Figure, Log, Report, Table
+from jaxdyn.io import Figure, Log, Table
 
 LENGTH = 0.05  # of a cylinder, m
 UNITS = {"stiffness": "N m/rad", "damping": "N m s/rad"}

@@ -18,6 +18,7 @@ from typing import Any
 import jax
 from tqdm import tqdm
 
+from experiments.reports import Report, save_report, write_index
 from jaxdyn import io
 from jaxdyn.cli import Ended, ended_by_signals
 
@@ -52,7 +53,7 @@ class Experiment:
         except SyntaxError as error:
             return error
 
-    def prepared(self) -> Callable[[Path], io.Report]:
+    def prepared(self) -> Callable[[Path], Report]:
         """The experiment with its settings, checked; it writes pictures to a folder."""
         module = self._module()
         if not hasattr(module, "Config") or not hasattr(module, "run"):
@@ -110,7 +111,7 @@ def reproduce(names: Sequence[str], results: Path, *, force: bool, jobs: int) ->
             else:
                 bar.write("\n".join(lines), sys.stdout)
             bar.update()
-    print(f"\nall reports on one page: {io.write_index(results)}")
+    print(f"\nall reports on one page: {write_index(results)}")
     if failed:
         print(f"jaxdyn: failed: {', '.join(failed)}", file=sys.stderr)
     return 1 if failed else 0
@@ -222,7 +223,7 @@ def _run(x: Experiment, results: Path, force: bool) -> list[str]:
     run, start = x.prepared(), time.perf_counter()
     with io.new_results(results / x.name, force) as folder:
         report = run(folder)
-        io.save_report(folder, report)
+        save_report(folder, report)
     found = report.verdicts
     lines = [f"  {v.finding}: {v.source}: {v.claim}\n    {v.ours}" for v in found]
     seconds = time.perf_counter() - start

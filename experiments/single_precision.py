@@ -24,7 +24,8 @@ import numpy as np
 
 import jaxdyn as jd
 from experiments.parts.timed_programs import QUICK
-from jaxdyn.io import Figure, Report, Table, Verdict
+from experiments.reports import Report, Verdict
+from jaxdyn.io import Figure, Table
 
 DTYPES = ("float32", "float64")
 ROUNDED = "rounded inputs"

@@ -24,7 +24,8 @@ from experiments.parts.tree_recursion import (
     gyroscopic_part,
     mass_accelerations,
 )
-from jaxdyn.io import Figure, Report, Table, Verdict
+from experiments.reports import Report, Verdict
+from jaxdyn.io import Figure, Table
 from jaxdyn.view import draw
 
 

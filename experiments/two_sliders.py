@@ -26,7 +26,8 @@ from experiments.parts.two_sliders_steps import (
     with_masses,
     with_multipliers,
 )
-from jaxdyn.io import Figure, Report, Table, Verdict
+from experiments.reports import Report, Verdict
+from jaxdyn.io import Figure, Table
 
 INVERSE = ("newton_euler", "gibbs_appell", "denoc")
 FORWARD = ("denoc", "articulated", "composite", "gibbs_appell", "noc")

@@ -4,8 +4,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from experiments.reports import Verdict
 from jaxdyn.analysis import Polynomial
-from jaxdyn.io import Verdict
 
 BEST = "denoc"
 DENSE = ("composite", "gibbs_appell", "noc")

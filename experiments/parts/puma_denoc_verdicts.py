@@ -13,7 +13,7 @@ from experiments.parts.puma_forced import (
     leaving,
     leaving_predicted,
 )
-from jaxdyn.io import Verdict
+from experiments.reports import Verdict
 
 SOURCE = "[Mohan]"
 YES, PARTLY, NO = "reproduced", "reproduced in a different form", "not reproducible"

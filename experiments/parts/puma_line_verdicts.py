@@ -7,7 +7,7 @@ import numpy as np
 
 import jaxdyn as jd
 from experiments.parts.line_motion import Config, Line, mean_errors
-from jaxdyn.io import Verdict
+from experiments.reports import Verdict
 
 SOURCE = "[Mata]"
 YES, PARTLY, NO = "reproduced", "reproduced in a different form", "not reproducible"

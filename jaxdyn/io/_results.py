@@ -17,7 +17,6 @@ from jaxdyn.io._config import config_dict
 from jaxdyn.io._dict import from_dict, to_dict
 from jaxdyn.io._drafts import draft, sweep
 from jaxdyn.io._npz import read_npz
-from jaxdyn.io._report import Report, check_figures
 from jaxdyn.model import Model
 
 _MARK = ".jaxdyn"  # a folder with this file was written here and may be replaced
@@ -148,19 +147,6 @@ def _check_trajectory(file: Path, model: Model, arrays: dict[str, np.ndarray]) -
                 f"{file}: the array {name!r} is {found}, expected float32 or "
                 f"float64 of {shape} for robot {model.name!r}."
             )
-
-
-def save_report(folder: str | os.PathLike[str], report: Report) -> None:
-    """Writes `report.md` and `report.json`.
-
-    Raises:
-        ValueError: a figure of the report is not in the folder.
-    """
-    check_figures(folder, report)
-    folder = Path(folder)
-    (folder / "report.md").write_text(report.markdown(), encoding="utf-8")
-    text = json.dumps(report.to_dict(), indent=1, ensure_ascii=False)
-    (folder / "report.json").write_text(text + "\n", encoding="utf-8")
 
 
 def save_summary(

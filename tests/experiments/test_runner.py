@@ -17,8 +17,8 @@ More words.
 from dataclasses import dataclass
 from pathlib import Path
 
-from experiments.parts import open_loop
-from jaxdyn.io import Figure, Report, Table, Verdict
+from experiments.reports import Report, Verdict
+from jaxdyn.io import Figure, Table
 
 
 @dataclass(frozen=True)
