@@ -9,7 +9,8 @@ import numpy as np
 from jax.scipy.linalg import cho_factor, cho_solve
 
 import jaxdyn as jd
-from jaxdyn import analysis, dynamics
+from experiments.parts import link_frames
+from jaxdyn import dynamics
 from jaxdyn.analysis import count_operations, operation_polynomials
 from jaxdyn.io import rotation_about
 from jaxdyn.spatial import Vec3, cross
@@ -43,9 +44,9 @@ def family(kind: str, arrays: int) -> Callable[[int], tuple]:
             return None, np.eye(n), *np.ones((arrays, n))
         robot: Any = random_robot(n, kind)
         if kind != "world axes":
-            robot = analysis.link_frames(robot)
+            robot = link_frames.link_frames(robot)
         if kind in ("regrouped", "slender rods"):
-            robot = analysis.regrouped(robot)
+            robot = link_frames.regrouped(robot)
         return robot, *np.ones((arrays, n))
 
     return member
@@ -53,17 +54,17 @@ def family(kind: str, arrays: int) -> Callable[[int], tuple]:
 
 def solve(links: Any, q: Any, tau: Any, bias: Any) -> Any:
     """Accelerations by U D Uᵀ, for given bias."""
-    return analysis.link_solve(links, q, tau - bias)
+    return link_frames.link_solve(links, q, tau - bias)
 
 
 def bias_forces(links: Any, q: Any, qd: Any) -> Any:
     """Joint forces without acceleration."""
-    return analysis.link_gibbs_appell(links, q, qd, jnp.zeros_like(qd))
+    return link_frames.link_gibbs_appell(links, q, qd, jnp.zeros_like(qd))
 
 
 def dense(links: Any, q: Any, tau: Any, bias: Any) -> Any:
     """Accelerations by composite links and a Cholesky factor, for given bias."""
-    M = analysis.link_inertia_composite(links, q)
+    M = link_frames.link_inertia_composite(links, q)
     return cho_solve(cho_factor(M, lower=True), tau - bias)
 
 
@@ -74,13 +75,13 @@ def dense_total(links: Any, q: Any, qd: Any, tau: Any) -> Any:
 
 def appell_total(links: Any, q: Any, qd: Any, tau: Any) -> Any:
     """Accelerations as in [Mata] Table 3."""
-    M = analysis.link_inertia_gibbs_appell(links, q)
+    M = link_frames.link_inertia_gibbs_appell(links, q)
     return cho_solve(cho_factor(M, lower=True), tau - bias_forces(links, q, qd))
 
 
 def loads(*args: Any) -> Any:
     """What the inward recursion of Newton-Euler needs."""
-    _, w, _, dw, ddc = analysis.link_kinematics(*args)
+    _, w, _, dw, ddc = link_frames.link_kinematics(*args)
     return w, dw, ddc
 
 
@@ -95,22 +96,22 @@ def system(_: None, L: Any, b: Any) -> Any:
 
 
 OURS = [  # quantity, method, function, number of arrays, kind of robot
-    (INVERSE, "Gibbs-Appell", analysis.link_gibbs_appell, 3, "regrouped"),
-    (INVERSE, "Gibbs-Appell", analysis.link_gibbs_appell, 3, "as given"),
-    (INVERSE, "Newton-Euler", analysis.link_newton_euler, 3, "as given"),
+    (INVERSE, "Gibbs-Appell", link_frames.link_gibbs_appell, 3, "regrouped"),
+    (INVERSE, "Gibbs-Appell", link_frames.link_gibbs_appell, 3, "as given"),
+    (INVERSE, "Newton-Euler", link_frames.link_newton_euler, 3, "as given"),
     (INVERSE, "library", dynamics.inverse_dynamics, 3, "world axes"),
     (SOLVE, "U D U^T", solve, 3, "regrouped"),
     (SOLVE, "U D U^T", solve, 3, "slender rods"),
     (SOLVE, "composite links + Cholesky", dense, 3, "regrouped"),
-    (FORWARD, "U D U^T and bias", analysis.link_forward_dynamics, 3, "regrouped"),
+    (FORWARD, "U D U^T and bias", link_frames.link_forward_dynamics, 3, "regrouped"),
     (FORWARD, "composite links + Cholesky and bias", dense_total, 3, "regrouped"),
     (FORWARD, "Gibbs-Appell + Cholesky and bias", appell_total, 3, "as given"),
     (FORWARD, "library", dynamics.forward_dynamics, 3, "world axes"),
-    (INERTIA, "composite links", analysis.link_inertia_composite, 1, "regrouped"),
-    (INERTIA, "Gibbs-Appell", analysis.link_inertia_gibbs_appell, 1, "as given"),
+    (INERTIA, "composite links", link_frames.link_inertia_composite, 1, "regrouped"),
+    (INERTIA, "Gibbs-Appell", link_frames.link_inertia_gibbs_appell, 1, "as given"),
     (INERTIA, "library", dynamics.mass_matrix, 1, "world axes"),
     (BIAS, "Gibbs-Appell", bias_forces, 2, "as given"),
-    (OUTWARD, "Newton-Euler", analysis.link_kinematics, 3, "as given"),
+    (OUTWARD, "Newton-Euler", link_frames.link_kinematics, 3, "as given"),
     (FACTOR, "Cholesky", factor, 0, "any matrix"),
     (SYSTEM, "two triangular systems", system, 1, "any matrix"),
 ]
@@ -118,14 +119,14 @@ OURS = [  # quantity, method, function, number of arrays, kind of robot
 
 def own_counts(robot: str) -> list[str]:
     """The counts of one robot with its own zeros, the better of both sets of links."""
-    given = analysis.link_frames(getattr(jd.robots, robot)())
-    both, n = (given, analysis.regrouped(given)), len(given.a)
+    given = link_frames.link_frames(getattr(jd.robots, robot)())
+    both, n = (given, link_frames.regrouped(given)), len(given.a)
 
     def best(f: Callable, arrays: int) -> str:
         counts = [count_operations(f, links, *np.ones((arrays, n))) for links in both]
         return str(min(counts, key=lambda count: (count.M, count.A)))
 
-    inverse, matrix = analysis.link_gibbs_appell, analysis.link_inertia_composite
+    inverse, matrix = link_frames.link_gibbs_appell, link_frames.link_inertia_composite
     return [robot, best(inverse, 3), best(solve, 3), best(matrix, 1)]
 
 
@@ -156,7 +157,7 @@ def joint_counts(sizes: list[int]) -> dict[tuple[str, str], tuple[int, int]]:
         return count.M, count.A
 
     def turning(k: int) -> tuple[int, int]:
-        first = lambda *x: analysis.link_kinematics(*x)[:k]  # noqa: E731
+        first = lambda *x: link_frames.link_kinematics(*x)[:k]  # noqa: E731
         found = operation_polynomials(first, family("as given", 3), sizes)
         return int(found.M(2) - found.M(1)), int(found.A(2) - found.A(1))
 

@@ -22,8 +22,6 @@ from jaxdyn.spatial._vec3 import cross_columns as cross_columns
 from jaxdyn.spatial._vec3 import inverse as inverse
 from jaxdyn.spatial._vec3 import outer as outer
 from jaxdyn.spatial._vec3 import similarity as similarity
-from jaxdyn.spatial._vec3 import similarity_x as similarity_x
-from jaxdyn.spatial._vec3 import similarity_z as similarity_z
 from jaxdyn.spatial._vec3 import skew as skew
 from jaxdyn.spatial._vec3 import skew_square as skew_square
 from jaxdyn.spatial._vec3 import square as square

@@ -14,8 +14,6 @@ from jaxdyn.spatial import (
     inverse,
     outer,
     similarity,
-    similarity_x,
-    similarity_z,
     skew,
     skew_square,
     square,
@@ -31,11 +29,6 @@ def skew_matrix(a):
 def about_z(t):
     c, s = np.cos(t), np.sin(t)
     return np.array([[c, -s, 0], [s, c, 0], [0, 0, 1]])
-
-
-def about_x(t):
-    c, s = np.cos(t), np.sin(t)
-    return np.array([[1, 0, 0], [0, c, -s], [0, s, c]])
 
 
 def turned(R, S):
@@ -81,16 +74,6 @@ OPERATIONS = {
         lambda a, k: -k * skew_matrix(a) @ skew_matrix(a),
     ),
     "similarity": ("rs", similarity, turned),
-    "similarity_z": (
-        "1s",
-        lambda t, s: similarity_z(jnp.cos(t), jnp.sin(t), s),
-        lambda t, s: turned(about_z(t), s),
-    ),
-    "similarity_x": (
-        "1s",
-        lambda t, s: similarity_x(jnp.cos(t), jnp.sin(t), s),
-        lambda t, s: turned(about_x(t), s),
-    ),
     "turn_z": (
         "m1",
         lambda m, t: turn_z(m, jnp.cos(t), jnp.sin(t)),
@@ -104,7 +87,6 @@ PRODUCTS = (
     "square, scaled",
     "skew_square",
     "similarity",
-    "similarity_z",
     "turn_z",
 )
 every_operation = pytest.mark.parametrize(
@@ -194,8 +176,6 @@ def test_float32_stays_float32(rng, kinds, function, expected):
         (square, "v", 6, 0),
         (square, "v1", 9, 0),
         (similarity, "ms", 31, 30),
-        (similarity_z, "11s", 8, 8),
-        (similarity_x, "11s", 8, 8),
         (turn_z, "m11", 12, 6),
     ],
 )
@@ -204,14 +184,6 @@ def test_operation_counts_are_the_documented_ones(
 ):
     counts = [count(function, kinds, names) for names in ({"mul"}, {"add", "sub"})]
     assert counts == [multiplications, additions]
-
-
-def test_a_change_of_denavit_hartenberg_frame_takes_16_of_each():
-    def change(c, s, ca, sa, m):
-        return similarity_z(c, s, similarity_x(ca, sa, m))
-
-    counts = [count(change, "1111s", names) for names in ({"mul"}, {"add", "sub"})]
-    assert counts == [16, 16]
 
 
 @pytest.mark.parametrize("kind, type_", [("v", Vec3), ("m", Mat3), ("s", Sym3)])

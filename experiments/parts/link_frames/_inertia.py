@@ -7,8 +7,14 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array, Float
 
-from jaxdyn.analysis._link_frames import Angles, Link, LinkFrames
-from jaxdyn.spatial import Sym3, Vec3, dot, similarity_x, similarity_z, skew_square
+from experiments.parts.link_frames._frames import (
+    Angles,
+    Link,
+    LinkFrames,
+    similarity_x,
+    similarity_z,
+)
+from jaxdyn.spatial import Sym3, Vec3, dot, skew_square
 
 
 def link_inertia_composite(links: LinkFrames, q: Angles) -> Float[Array, "n n"]:

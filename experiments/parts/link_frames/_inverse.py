@@ -6,7 +6,7 @@ import jax.numpy as jnp
 from jax import lax
 from jaxtyping import Array
 
-from jaxdyn.analysis._link_frames import Angles, LinkFrames
+from experiments.parts.link_frames._frames import Angles, LinkFrames
 from jaxdyn.spatial import Mat3, Scalar, Sym3, Vec3, cross, skew_square
 
 

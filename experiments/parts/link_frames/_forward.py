@@ -6,8 +6,8 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from jaxdyn.analysis._link_frames import Angles, Link, LinkFrames
-from jaxdyn.analysis._link_inverse import link_gibbs_appell
+from experiments.parts.link_frames._frames import Angles, Link, LinkFrames, similarity_z
+from experiments.parts.link_frames._inverse import link_gibbs_appell
 from jaxdyn.spatial import (
     ArticulatedInertia,
     Mat3,
@@ -16,7 +16,6 @@ from jaxdyn.spatial import (
     Sym3,
     Vec3,
     dot,
-    similarity_z,
 )
 
 

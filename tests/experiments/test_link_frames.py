@@ -8,10 +8,8 @@ import numpy as np
 import pytest
 
 import jaxdyn as jd
-from jaxdyn.analysis import (
+from experiments.parts.link_frames import (
     LinkFrames,
-    Polynomial,
-    count_operations,
     link_forward_dynamics,
     link_frames,
     link_gibbs_appell,
@@ -20,18 +18,19 @@ from jaxdyn.analysis import (
     link_kinematics,
     link_newton_euler,
     link_solve,
-    operation_polynomials,
     regrouped,
 )
-from jaxdyn.analysis._link_forward import (
+from experiments.parts.link_frames._forward import (
     _shift_x,
     _shift_z,
     _turn_block_x,
     _turn_x,
     _turn_z,
 )
-from jaxdyn.analysis._link_inertia import _moved
-from jaxdyn.analysis._link_inverse import acceleration_tensor, euler_moment
+from experiments.parts.link_frames._frames import similarity_x, similarity_z
+from experiments.parts.link_frames._inertia import _moved
+from experiments.parts.link_frames._inverse import acceleration_tensor, euler_moment
+from jaxdyn.analysis import Polynomial, count_operations, operation_polynomials
 from jaxdyn.dynamics import forward_dynamics, inverse_dynamics, mass_matrix
 from jaxdyn.io import rotation_about
 from jaxdyn.spatial import ArticulatedInertia, Mat3, Sym3, Vec3
@@ -280,6 +279,41 @@ def _full(x):
     return ArticulatedInertia(_sym(x[:6]), Mat3.of(x[6:15].reshape(3, 3)), _sym(x[15:]))
 
 
+TURNS = {"x": similarity_x, "z": similarity_z}
+
+
+def _similar(axis, t, x):
+    return TURNS[axis](jnp.cos(t), jnp.sin(t), _sym(x)).array()
+
+
+@pytest.mark.parametrize("axis", TURNS)
+def test_turned_matrices_agree_with_numpy(axis, rng):
+    ts, xs = rng.normal(size=5), rng.normal(size=(5, 6))
+    found = jax.jit(jax.vmap(lambda t, x: _similar(axis, t, x)))(ts, xs)
+    R = np.stack([rotation_about(np.eye(3)["xyz".index(axis)], t) for t in ts])
+    expected = R @ jax.vmap(lambda x: _sym(x).array())(xs) @ R.transpose(0, 2, 1)
+    scale = np.abs(expected).max()
+    np.testing.assert_allclose(found, expected, rtol=1e-14, atol=1e-14 * scale)
+
+
+@pytest.mark.parametrize("axis", TURNS)
+def test_turned_matrices_stay_float32(axis):
+    found = _similar(axis, jnp.float32(1), jnp.ones(6, jnp.float32))
+    assert found.dtype == jnp.float32
+
+
+def test_the_reverse_derivative_of_a_turn_is_the_transpose_of_the_forward_one(rng):
+    f = lambda *x: _similar("z", *x)  # noqa: E731
+    args, d = ((rng.normal(), rng.normal(size=6)) for _ in range(2))
+    y, dy = jax.jvp(f, args, d)
+    back = jax.vjp(f, *args)[1](y)
+    np.testing.assert_allclose(jnp.vdot(y, dy), sum(map(jnp.vdot, back, d)), rtol=1e-12)
+
+
+def _changed(k, x):
+    return similarity_z(k[2], k[3], similarity_x(k[0], k[1], _sym(x)))
+
+
 @pytest.mark.parametrize(
     ("f", "size", "expected"),
     [
@@ -293,6 +327,9 @@ def _full(x):
         (lambda k, x: _moved(Vec3.of(k[:3]), Vec3.of(x)), 3, (9, 6)),
         (lambda k, x: _shift_z(k[0], _articulated(x)), 15, (8, 12)),
         (lambda k, x: _shift_x(k[0], _full(x)), 21, (10, 14)),
+        (lambda k, x: similarity_z(k[0], k[1], _sym(x)), 6, (8, 8)),
+        (lambda k, x: similarity_x(k[0], k[1], _sym(x)), 6, (8, 8)),
+        (_changed, 6, (16, 16)),
         (lambda k, x: _turn_x(k[0], k[1], _sym(x)), 6, (8, 7)),
         (lambda k, x: _turn_block_x(k[0], k[1], Mat3.of(x.reshape(3, 3))), 9, (12, 11)),
         (lambda k, x: _turn_z(x[9], x[10], Mat3.of(x[:9].reshape(3, 3))), 11, (12, 11)),
