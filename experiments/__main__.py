@@ -27,9 +27,9 @@ experiments:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run experiments; returns the exit code, as `jaxdyn.cli.exit_code` describes it.
+    """Run experiments; returns the exit code.
 
-    It is 1 if an experiment failed.
+    It is 1 if an experiment failed, otherwise as `jaxdyn.cli.exit_code` says.
     """
     arguments = _parser().parse_args(argv)
     jax.config.update("jax_enable_x64", True)

@@ -34,7 +34,7 @@ def command() -> int:
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line; returns the exit code.
 
-    It is that of `exit_code`, and 1 if a check failed.
+    It is 1 if a check failed, otherwise as `exit_code` says.
     """
     words = sys.argv[1:] if argv is None else argv
     # argparse takes -1e-3 for an option; with a space before it, for a value
@@ -50,11 +50,11 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def exit_code(command: Callable[[], int]) -> int:
-    """Runs a command; returns its exit code.
+    """Run a command; returns the exit code.
 
-    It is 2 for wrong input, with one sentence that says what is wrong, and 128 plus the
-    number of the signal that ended it: 130 after Ctrl-C, 143 after SIGTERM, 129 after
-    SIGHUP.
+    It is that of the command, which is 0 if all went well; 2 for wrong input, with one
+    sentence that says what is wrong; and 128 plus the number of the signal that ended
+    it: 130 after Ctrl-C, 143 after SIGTERM, 129 after SIGHUP.
     """
     try:
         with ended_by_signals():
