@@ -97,7 +97,7 @@ def _batches(dtype: Any) -> str:
     pieces = [np.asarray(program(qs[k : k + 1000])) for k in range(0, len(qs), 1000)]
     expected = np.concatenate(pieces)
     allowed = 1e4 * np.finfo(dtype).eps * np.abs(expected).max()
-    return _wrong_rows(program, qs, expected, allowed)
+    return _wrong_rows(program, qs, expected, float(allowed))
 
 
 def _wrong_rows(program: Callable, x: Any, expected: Any, allowed: float) -> str:
