@@ -299,8 +299,10 @@ class Model(eqx.Module):
         at = coupled_places(self.topology, x.tree, x.joints, x.sources)
 
         def whole(name: str, index: np.ndarray) -> Array:
-            both = jnp.concatenate([getattr(self, name), getattr(x, name)])
-            return take(both, index)
+            both = [on_host(getattr(y, name)) for y in (self, x)]
+            if any(isinstance(y, Tracer) for y in both):
+                return take(jnp.concatenate(both), index)
+            return jnp.asarray(np.concatenate(both)[index])
 
         leaves = {name: whole(name, at.own_v) for name in RATE_LEAVES}
         leaves |= {name: whole(name, at.own_q) for name in POSITION_LEAVES}
@@ -360,3 +362,8 @@ class Model(eqx.Module):
             return show(self.topology, None, self.loops, self.couplings)
         values = {name: np.asarray(x) for name, x in leaves.items()}
         return show(self.topology, values, self.loops, self.couplings)
+
+
+def on_host(leaf: Array) -> Array | np.ndarray:
+    """The leaf as an array of NumPy, if it can be: that compiles nothing."""
+    return leaf if isinstance(leaf, Tracer) else np.asarray(leaf)
