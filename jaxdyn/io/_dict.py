@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxdyn.io._parts import warn_of_doubts
+from jaxdyn.io._inertias import built, check_choice, judged
+from jaxdyn.io._parts import warn_of_changes
 from jaxdyn.model import (
     FRICTION_SPEED,
     Inertial,
@@ -36,7 +37,11 @@ _EFFECTS = {
 
 
 def from_dict(
-    data: dict[str, Any], *, check_inertia: bool | None = None, dtype: Any = None
+    data: dict[str, Any],
+    *,
+    inertia: str = "as given",
+    strict: bool = False,
+    dtype: Any = None,
 ) -> Model:
     """The model described by a dictionary.
 
@@ -54,31 +59,43 @@ def from_dict(
     independent, actuated) are accepted and not kept.
 
     Args:
-        check_inertia: None warns of inertias that violate the triangle inequality, and
-            True makes them an error. False accepts them, negative ones, and joints that
-            no inertia resists (see `singular_joints`).
+        inertia: what becomes of inertias that no body has, as in `load_urdf`.
+        strict: True makes negative principal inertias, and joints that no inertia
+            resists, an error; they are noted in `model.report` else, with a warning.
         dtype: type of the leaves, by default JAX's default floating type.
     """
+    model = read_dict(data, inertia, strict, dtype)
+    warn_of_changes(model)
+    return model
+
+
+def read_dict(
+    data: dict[str, Any],
+    inertia: str = "as given",
+    strict: bool = False,
+    dtype: Any = None,
+) -> Model:
+    """The model of a dictionary, without warnings."""
+    check_choice(inertia)
     _known(data, "model", _MODEL_KEYS | _NOTES, required={"bodies"})
     builder = ModelBuilder(
         data.get("name", "robot"),
         gravity=data.get("gravity", (0.0, 0.0, -9.81)),
         base=data.get("base", "base"),
     )
-    inertials = {}
-    for i, body in enumerate(_listed(data, "bodies")):
-        inertial = _add_body(builder, i, body, check_inertia)
-        inertials[body["name"]] = inertial
+    bodies = _listed(data, "bodies")
+    given = dict(_inertial(i, body) for i, body in enumerate(bodies))
+    inertials, builder.notes = judged(given, inertia, strict)
+    for body in bodies:
+        _add_body(builder, body, inertials[body["name"]])
     for frame in _listed(data, "frames"):
         keys = {"name", "body", "R", "p", "joint_name"}
         _known(frame, "frame", keys, required={"name", "body"})
         builder.add_frame(**frame)
     for loop in _listed(data, "loops"):
         _add_loop(builder, loop)
-    model = builder.build(dtype, check_inertia=check_inertia is not False)
+    model = built(builder, dtype, strict)
     _check_places(data, model)
-    if check_inertia is None:
-        warn_of_doubts(inertials)
     return model
 
 
@@ -126,14 +143,24 @@ def _listed(data: dict[str, Any], key: str) -> Sequence[Any]:
     return found
 
 
-def _add_body(
-    builder: ModelBuilder, i: int, body: Any, check_inertia: bool | None
-) -> Inertial:
-    """Adds the i-th body and returns its inertial data."""
+def _inertial(i: int, body: Any) -> tuple[str, Inertial]:
+    """Name and inertial data of the i-th body."""
     named = isinstance(body, dict) and "name" in body
     what = f"body {body['name']!r}" if named else f"body {i}"
     _known(body, what, _BODY_KEYS.union(_PLACES), required=_BODY_KEYS)
-    joint = body["joint"]
+    name = body["name"]
+    if not isinstance(name, str):
+        raise ValueError(f"a body has the name {name!r}, expected a text.")
+    inertial = Inertial(
+        float(check_finite(name, "mass", body["mass"], ())),
+        check_finite(name, "com", body["com"], (3,)),
+        check_finite(name, "inertia", body["inertia"], (3, 3)),
+    )
+    return name, inertial.check(name, triangle=False, positive=False)
+
+
+def _add_body(builder: ModelBuilder, body: Any, inertial: Inertial) -> None:
+    what, joint = f"body {body['name']!r}", body["joint"]
     keys = _JOINT_KEYS | {*_EFFECTS, "rest"}
     _known(joint, f"joint of {what}", keys, required={"type", "placement"})
     placement = joint["placement"]
@@ -146,11 +173,6 @@ def _add_body(
             "-1 for the world."
         )
     options = {k: v for k, v in joint.items() if k not in {"type", "placement", "name"}}
-    inertial = Inertial(
-        float(check_finite(body["name"], "mass", body["mass"], ())),
-        check_finite(body["name"], "com", body["com"], (3,)),
-        check_finite(body["name"], "inertia", body["inertia"], (3, 3)),
-    )
     builder.add_body(
         body["name"],
         int(body["parent"]),
@@ -159,10 +181,9 @@ def _add_body(
         p=placement["p"],
         inertial=inertial,
         joint_name=joint.get("name"),
-        check_inertia=check_inertia,
+        check_inertia=False,
         **options,
     )
-    return inertial
 
 
 def _add_loop(builder: ModelBuilder, loop: Any) -> None:

@@ -2,7 +2,6 @@
 
 import sys
 import warnings
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -52,17 +51,6 @@ def warn_of_changes(model: Model) -> None:
         )
 
 
-def warn_of_doubts(inertials: Mapping[str, Inertial]) -> None:
-    """Warn once of bodies with inertias that none can have."""
-    doubts = {name: inertial.doubt() for name, inertial in inertials.items()}
-    found = [f"body {name!r}: {doubt}" for name, doubt in doubts.items() if doubt]
-    if found:
-        _warn(
-            f"{'; '.join(found)}: correct the inertia, or accept it with "
-            "check_inertia=False."
-        )
-
-
 def _warn(text: str) -> None:
     """Warn the code that has called jaxdyn."""
     frame, depth, level = sys._getframe(), 1, 1
@@ -79,15 +67,15 @@ def assemble(builder: ModelBuilder, parts: list[Part], merge_fixed: bool) -> Non
 
     With `merge_fixed` a part on a fixed joint becomes a frame of the body that carries
     it and gives that body its mass; fixed to the world, its mass plays no role. The
-    inertial data of each part are checked, since a sum could hide what is wrong.
+    inertial data of each part are checked, since a sum could hide what is wrong; the
+    reader judges inertias that no body has.
     """
     carrier: dict[str, tuple[str, np.ndarray, np.ndarray]] = {
         builder.base: (builder.base, np.eye(3), np.zeros(3))
     }  # for each part the body that carries it and its pose there
     inertials: dict[str, Inertial] = {}
     for part in parts:
-        check = part.options.get("check_inertia", True)
-        part.inertial.check(part.name, bool(check), check is not False)
+        part.inertial.check(part.name, triangle=False, positive=False)
         body, R, p = carrier[part.parent]
         if merge_fixed and part.joint == "fixed":
             R, p = R @ part.R, p + R @ part.p
@@ -108,6 +96,7 @@ def assemble(builder: ModelBuilder, parts: list[Part], merge_fixed: bool) -> Non
                 R=R @ part.R,
                 p=p + R @ part.p,
                 inertial=inertials[part.name],
+                check_inertia=False,
                 **part.options,
             )
     for part in parts:

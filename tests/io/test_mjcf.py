@@ -357,11 +357,16 @@ def test_inertia_from_geoms_keeps_the_inertial_of_a_body_without_them():
 def test_inertia_that_no_body_has_is_a_warning_or_an_error_on_request():
     edited = mujoco.MjModel.from_xml_string(body(f"<joint/>{GEOM}"))
     edited.body_inertia[1] = 1, 1, 3
-    with pytest.warns(UserWarning, match="'b': .*triangle inequality"):
-        from_mujoco_model(edited)
+    with pytest.warns(UserWarning, match="inertia b: kept .*triangle inequality"):
+        model = from_mujoco_model(edited)
+    np.testing.assert_allclose(model.inertia[0], np.diag([1, 1, 3]))
+    with pytest.warns(UserWarning, match="inertia b: nearest possible one"):
+        model = from_mujoco_model(edited, inertia="nearest")
+    np.testing.assert_allclose(model.inertia[0], np.diag([1.5, 1.5, 3]), atol=1e-15)
     with pytest.raises(ValueError, match="'b': .*triangle inequality"):
-        from_mujoco_model(edited, check_inertia=True)
-    assert from_mujoco_model(edited, check_inertia=False).n == 1
+        from_mujoco_model(edited, inertia="error")
+    with pytest.raises(ValueError, match="inertia is 'some', expected one of"):
+        from_mujoco_model(edited, inertia="some")
 
 
 def test_names_that_are_made_up_differ_from_all_others():

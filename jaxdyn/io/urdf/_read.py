@@ -4,26 +4,18 @@ import heapq
 import os
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Sequence
+from dataclasses import astuple
 from typing import Any
 
 import numpy as np
 
+from jaxdyn.io._inertias import check_choice, judged, note_singular
 from jaxdyn.io._parts import Part, assemble, warn_of_changes
 from jaxdyn.io._xml import path_of, read_xml
 from jaxdyn.io.urdf._findings import Findings
 from jaxdyn.io.urdf._parts import end, inertial, part_of
 from jaxdyn.io.urdf._xml import by_name, check_processed, clean, free_name, label
-from jaxdyn.model import (
-    UNRESISTED,
-    Inertial,
-    Model,
-    ModelBuilder,
-    Note,
-    Notes,
-    singular_joints,
-)
-
-_INERTIAS = ("as given", "nearest", "error")
+from jaxdyn.model import Inertial, Model, ModelBuilder
 
 
 def load_urdf(
@@ -75,10 +67,7 @@ def load_urdf(
             tree, data are missing or wrong, or joints that are not skipped follow
             others (`<mimic>`).
     """
-    if inertia not in _INERTIAS:
-        raise ValueError(
-            f"inertia is {inertia!r}, expected one of: {', '.join(_INERTIAS)}."
-        )
+    check_choice(inertia)
     robot = read_xml(source, "URDF", ("robot",))
     check_processed(robot)
     path, found = path_of(source), Findings(skip, strict)
@@ -120,53 +109,24 @@ def load_urdf(
     assemble(builder, parts, merge_fixed)
     builder.notes += found.notes
     model = builder.build(dtype, check_inertia=False)
-    _note_singular(model, strict)
+    note_singular(model, strict)
     warn_of_changes(model)
     return model
-
-
-def _note_singular(model: Model, strict: bool) -> None:
-    """Note joints that no inertia resists; in a model with mass they may be an error.
-
-    A model without any mass is meant for kinematics.
-    """
-    joints = singular_joints(model)
-    is_kinematic = not model.mass.any() and not model.inertia.any()
-    if joints and strict and not is_kinematic:
-        raise ValueError(
-            f"no inertia resists joint {', '.join(map(repr, joints))}: give the bodies "
-            "that it moves mass or inertia, or make it fixed; strict=False loads the "
-            "robot as it is."
-        )
-    notes = [
-        Note("joint", name, f"{UNRESISTED} it: its acceleration is undefined")
-        for name in joints
-    ]
-    if joints and is_kinematic:
-        notes = [Note("robot", model.name, f"{UNRESISTED} its joints: no mass")]
-    model.topology.report = Notes([*model.report, *notes])
 
 
 def _check_inertias(parts: list[Part], how: str, found: Findings) -> None:
     """Repair inertias that no body has, or note them."""
     for part in parts:
-        part.options["check_inertia"] = False
         given, name = part.inertial, part.name
         if not found.strict:
             part.inertial = given.without_rounding()
         if part.inertial is not given:
             found.note("inertia", name, "not negative: its sign is rounding")
-        doubt = part.inertial.doubt()
-        if doubt and (how == "error" or (found.strict and "negative" in doubt)):
-            found.wrong(
-                f"link {name!r}: {doubt}: correct the inertia, or load the robot with "
-                "inertia='nearest'."
-            )
-        elif doubt and how == "nearest":
-            part.inertial = given.nearest()
-            found.note("inertia", name, f"nearest possible one: {doubt}", True)
-        elif doubt:
-            found.note("inertia", name, f"kept as given: {doubt}")
+        result = found.tried(judged, {name: part.inertial}, how, found.strict, "link")
+        if result:
+            part.inertial = result[0][name]
+            for note in result[1]:
+                found.note(*astuple(note))
 
 
 def _joint_above(

@@ -142,7 +142,7 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_actuators_that_cannot_be_expressed_are_refused_by_name(name):
     text, message = REFUSED[name]
-    model = load_mjcf(robot(text), check_inertia=False)
+    model = load_mjcf(robot(text))
     notes = [x for x in model.report if "refuses" in x.became]
     assert notes[-1].place == "m"
     q, qd = jd.neutral(model), jnp.zeros(model.nv)
