@@ -48,6 +48,15 @@ def pieces(model: Model, i: int) -> list[str]:
     return [name] if count == 1 else [f"{name}_{k + 1}" for k in range(count)]
 
 
+def rates(model: Model) -> list[tuple[str, bool]]:
+    """For each rate the name of its piece, and whether that has no other rates."""
+    result = []
+    for i, kind in enumerate(model.topology.types):
+        names = pieces(model, i) if kind.axes else pieces(model, i) * kind.nv
+        result += [(name, kind.axes > 0) for name in names]
+    return result
+
+
 def direction(model: Model, i: int, k: int) -> np.ndarray:
     """The axis of the k-th piece of a joint."""
     axis, axis2 = model.axis[i], model.axis2[i]

@@ -5,8 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from jaxdyn.io._writing import Lost, is_uniform, loses_friction_speed, values_of
-from jaxdyn.io.mjcf._write_actuators import joint_names
+from jaxdyn.io._writing import Lost, is_uniform, loses_friction_speed, rates, values_of
 from jaxdyn.model import Actuators, GravityCompensation, Model, singular_joints
 
 DROPPABLE = (
@@ -116,8 +115,7 @@ def _lost_actuators(model: Model) -> Iterator[Lost]:
     if not isinstance(x, Actuators):
         return
     reasons = dict(x.refused)
-    single = [kind.axes > 0 for kind in model.topology.types for _ in range(kind.nv)]
-    joints = joint_names(model)
+    joints, single = zip(*rates(model), strict=True)
     for k, name in enumerate(x.names):
         moved = np.flatnonzero(x.arms[k])
         several = len({joints[v] for v in moved}) > 1
@@ -127,5 +125,7 @@ def _lost_actuators(model: Model) -> Iterator[Lost]:
             reasons[name] = "arms of a spherical or free joint and of others"
         elif x.controls[k] != k:
             reasons[name] = "a control that is not its own"
+        elif any(s[k, 0] >= s[k, 1] for s in (x.control_range, x.force_range)):
+            reasons[name] = "an empty range"
     for name, reason in reasons.items():
         yield "actuators", f"model {model.name!r} (actuator {name!r}: {reason})"

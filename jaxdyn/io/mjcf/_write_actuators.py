@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from jaxdyn.io._writing import pieces, text
-from jaxdyn.model import JOINT_TYPES, Actuators, Model
+from jaxdyn.io._writing import rates, text
+from jaxdyn.model import Actuators, Model
 
 
 def force_ranges(model: Model, dropped: set[str]) -> np.ndarray:
@@ -21,7 +21,7 @@ def write_actuators(root: ET.Element, model: Model) -> None:
     x = model.actuators
     assert isinstance(x, Actuators)
     group = ET.SubElement(root, "actuator")
-    joints = joint_names(model)
+    joints = [name for name, _ in rates(model)]
     for k, name in enumerate(x.names):
         motor = ET.SubElement(group, "general", name=name)
         moved = np.flatnonzero(x.arms[k])
@@ -42,15 +42,6 @@ def write_actuators(root: ET.Element, model: Model) -> None:
             if np.isfinite(span[k]).any():
                 motor.set(f"{key}limited", "true")
                 motor.set(f"{key}range", text(span[k]))
-
-
-def joint_names(model: Model) -> list[str]:
-    """For each rate the name of the MJCF joint that it belongs to."""
-    names = []
-    for i, joint in enumerate(model.joints):
-        kind, own = JOINT_TYPES[joint], pieces(model, i)
-        names += own if kind.axes else own * kind.nv
-    return names
 
 
 def _tendon(root: ET.Element, name: str, joints: list[str], arms: Any) -> str:

@@ -14,6 +14,7 @@ from jaxdyn.io._parts import Part, assemble, warn_of_changes
 from jaxdyn.io._xml import path_of, read_xml
 from jaxdyn.io.urdf._findings import Findings
 from jaxdyn.io.urdf._parts import end, inertial, part_of
+from jaxdyn.io.urdf._transmissions import take_motors, with_motors
 from jaxdyn.io.urdf._xml import by_name, check_processed, clean, free_name, label
 from jaxdyn.model import Inertial, Model, ModelBuilder
 
@@ -38,7 +39,9 @@ def load_urdf(
     URDF axis as its normal; its first direction is the projection of the joint's x axis
     onto the plane, or of y if x is the normal. A robot in which nothing moves is a free
     body. A limit that is not given, or is the largest double, as `to_urdf` writes it,
-    is infinite; lower and upper are read for revolute and prismatic joints only.
+    is infinite; lower and upper are read for revolute and prismatic joints only. Simple
+    transmissions are motors in `model.actuators` unless they have no effort interface;
+    their controls are motor efforts, see `jd.actuate`.
 
     `model.report` lists what is not read, left out or repaired, and a warning names
     what changes the motion: docs/conventions.md has a table. A link without
@@ -72,6 +75,7 @@ def load_urdf(
     check_processed(robot)
     path, found = path_of(source), Findings(skip, strict)
     links, joints = (by_name(robot, tag, found) for tag in ("link", "joint"))
+    motors = take_motors(robot, joints, found)
     clean(robot, found)
     name = robot.get("name") or "robot"
     if not links:
@@ -110,6 +114,7 @@ def load_urdf(
     builder.notes += found.notes
     model = builder.build(dtype, check_inertia=False)
     note_singular(model, strict)
+    model = with_motors(model, motors)
     warn_of_changes(model)
     return model
 

@@ -22,11 +22,12 @@ from jaxdyn.io._writing import (
     text,
     values_of,
 )
+from jaxdyn.io.urdf._transmissions import lost_actuators, write_transmissions
 from jaxdyn.io.urdf._xml import MOMENTS
 from jaxdyn.model import JOINT_TYPES, Model
 
 _DROPPABLE = (
-    *("armature", "friction_speed", "stiffness", "loops", "forces"),
+    *("armature", "friction_speed", "stiffness", "loops", "forces", "actuators"),
     *("damping", "friction", "effort", "velocity", "lower", "upper"),
 )
 
@@ -43,8 +44,8 @@ def to_urdf(
     joints. A free joint is written as floating. Universal, cylindrical and planar
     joints become revolute and prismatic joints `<joint>_1`, `<joint>_2`, ... around
     links `<body>_1`, ... of zero mass. A revolute joint without finite limits is
-    continuous; an infinite limit that must be written is the largest double. Gravity is
-    no property of the robot in URDF and is not written.
+    continuous; an infinite limit that must be written is the largest double. Motors are
+    simple transmissions. Gravity is no property of the robot in URDF and not written.
 
     `load_urdf` reads the same model back, except for split joints, which stay split,
     and for bodies on fixed joints, which it merges unless it is told otherwise.
@@ -53,8 +54,9 @@ def to_urdf(
         path: a file to be written too; it appears complete or not at all.
         drop: what may be lost because URDF cannot hold it: armature, friction_speed
             (of joints with friction), stiffness (with the rest position), loops,
-            forces; of free joints damping, friction, effort and velocity that differ
-            between the degrees of freedom, and the limits lower and upper.
+            forces, actuators that are not motors of one joint each without limits but
+            its effort; of free joints damping, friction, effort and velocity that
+            differ between the degrees of freedom, and the limits lower and upper.
 
     Raises:
         ValueError: the model has helical or spherical joints, or something URDF cannot
@@ -62,7 +64,7 @@ def to_urdf(
             the wrong shape, as in a batch of models.
     """
     model = on_host(model)
-    check_lost("URDF", _lost(model), drop, _DROPPABLE)
+    dropped = check_lost("URDF", _lost(model), drop, _DROPPABLE)
     robot = ET.Element("robot", name=model.name)
     ET.SubElement(robot, "link", name=model.topology.base)
     for i in range(model.n):
@@ -73,6 +75,8 @@ def to_urdf(
         joint_name = model.topology.frame_joint_names[k]
         joint = _joint(robot, joint_name, "fixed", carrier, name)
         _origin(joint, model.frame_R[k], model.frame_p[k])
+    if model.actuators and "actuators" not in dropped:
+        write_transmissions(robot, model)
     for tag in ("link", "joint"):
         check_names("URDF", tag, (x.get("name", "") for x in robot.findall(tag)))
     ET.indent(robot)
@@ -165,6 +169,7 @@ def _lost(model: Model) -> list[Lost]:
         (what, where) for i in range(model.n) for what, where in _of_joint(model, i)
     ]
     whole = f"model {model.name!r}"
+    lost += lost_actuators(model)
     return lost + [(x, whole) for x in ("loops", "forces") if getattr(model, x)]
 
 
