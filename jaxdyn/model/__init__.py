@@ -28,6 +28,7 @@ from jaxdyn.model._report import Notes as Notes
 from jaxdyn.model._singular import singular_joints as singular_joints
 from jaxdyn.model._slender import SlenderRods as SlenderRods
 from jaxdyn.model.elements import CUT_JOINTS as CUT_JOINTS
+from jaxdyn.model.elements import FORCES as FORCES
 from jaxdyn.model.elements import FRICTION_SPEED as FRICTION_SPEED
 from jaxdyn.model.elements import JOINT_TYPES as JOINT_TYPES
 from jaxdyn.model.elements import ROWS as ROWS

@@ -47,7 +47,7 @@ def take_motors(
         try:
             motor = _motor(name, element, joints)
         except ValueError as error:
-            reason = str(error).removesuffix(".")
+            reason = str(error).removeprefix(f"transmission {name!r}").strip(" :.")
             found.repaired(str(error), _PLACE, name, f"not read: {reason}")
             continue
         taken = [x.name for x in motors]
