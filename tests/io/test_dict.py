@@ -259,6 +259,7 @@ LOOP = {"body_a": 0, "p_a": [0, 0, 0], "body_b": 1, "p_b": [0, 0, 0]}
             r"'tool' refers to body \[0\], expected",
         ),
         (("frames",), [FRAME | {"body": np.arange(2)}], r"'tool' refers to body array"),
+        (("loops",), [LOOP | {"joint": [1]}], r"loop 0: a cut joint of type \[1\] is"),
         (("loops",), [LOOP | {"axes": 1}], "loop 0: axes are 1, expected some of 0, 1"),
         (
             ("loops",),
