@@ -2,6 +2,7 @@
 
 import sys
 import warnings
+from collections.abc import Container
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,6 +35,13 @@ class Part:
     p: np.ndarray = field(default_factory=lambda: np.zeros(3))
     inertial: Inertial = field(default_factory=Inertial)
     options: dict[str, Any] = field(default_factory=dict)
+
+
+def free_name(name: str, taken: Container[str | None]) -> str:
+    """The name with as many underscores behind it as make it differ from others."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def warn_of_changes(model: Model) -> None:

@@ -1,6 +1,6 @@
 """Models as MJCF: read back with the same dynamics, and as MuJoCo moves them."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import equinox as eqx
 import jax
@@ -202,6 +202,30 @@ def test_sites_of_loops_are_written_once():
     once = load_mjcf(to_mjcf(model))
     assert load_mjcf(to_mjcf(once)).frame_names == once.frame_names
     assert len(once.frame_names) == len(model.frame_names) + 2 * len(model.loops)
+
+
+def test_a_frame_with_the_name_of_a_site_of_a_loop_keeps_its_place():
+    b = jd.ModelBuilder("two", base="world")
+    b.add_body("a", inertial=BOX)
+    b.add_body("b", "a", p=(1, 0, 0), inertial=BOX)
+    b.add_frame("pin_a", "b", p=(0, 0, 7))
+    b.add_loop("b", (0, 0, 1), None, (0, 0, 2), name="pin")
+    again = load_mjcf(to_mjcf(b.build()))
+    assert again.frame_names == ("pin_b", "pin_a", "pin_a_")
+    np.testing.assert_array_equal(again.loops[0].p_a, (0, 0, 1))
+
+
+FIELDS = {
+    *("gravity", "R", "p", "axis", "axis2", "pitch", "mass", "com", "inertia"),
+    *("armature", "damping", "friction", "friction_speed", "stiffness", "rest"),
+    *("lower", "upper", "effort", "velocity", "frame_R", "frame_p"),
+    *("loops", "forces", "topology", "actuators"),
+}
+
+
+def test_writers_know_every_field_of_a_model():
+    # a field that is added here is written or refused by to_mjcf, to_urdf and to_dict
+    assert {field.name for field in fields(jd.Model)} == FIELDS
 
 
 def test_frames_limits_and_efforts_are_kept():

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from jaxdyn.io._parts import free_name
 from jaxdyn.io._pose import matrix_to_quaternion
 from jaxdyn.io._writing import (
     check_lost,
@@ -87,7 +88,7 @@ def to_mjcf(
     if model.loops:
         equality = ET.SubElement(root, "equality")
         for loop in model.loops:
-            _constraint(equality, loop, sites)
+            _constraint(equality, loop, sites)  # couplings of joints belong here too
     for name, (body, R, p) in sites.items():
         ET.SubElement(bodies[body], "site", {"name": name, **_pose(R, p)})
     if model.actuators and "actuators" not in dropped:
@@ -186,25 +187,21 @@ def _constraint(equality: ET.Element, loop: Loop, sites: Sites) -> None:
             f"expected one of: {', '.join(_CONSTRAINTS)}: cut the loop at another "
             "joint, or write the tree alone with model.without_loops()."
         )
-    ends = []
-    for side in "ab":
-        body, R, p = (getattr(loop, f"{key}_{side}") for key in ("body", "R", "p"))
-        there = (
-            name
-            for name, (carrier, R_site, p_site) in sites.items()
-            if carrier == body
-            and np.allclose(R_site, R, rtol=0, atol=1e-14)
-            and np.allclose(p_site, p, rtol=1e-15, atol=0)
-        )
-        name = next(there, f"{loop.name}_{side}")
-        while name in sites and sites[name][0] != body:
-            name += "_"
-        ends.append(name)
-        sites.setdefault(name, (body, R, p))
-    one, two = ends
-    ET.SubElement(
-        equality, _CONSTRAINTS[loop.joint], name=loop.name, site1=one, site2=two
-    )
+    one, two = (_site(loop, side, sites) for side in "ab")
+    kind = _CONSTRAINTS[loop.joint]
+    ET.SubElement(equality, kind, name=loop.name, site1=one, site2=two)
+
+
+def _site(loop: Loop, side: str, sites: Sites) -> str:
+    """The name of the site at a frame of a loop, which is added if it is not there."""
+    body, R, p = (getattr(loop, f"{key}_{side}") for key in ("body", "R", "p"))
+    for name, (carrier, R_site, p_site) in sites.items():
+        turn, shift = np.abs(R_site - R).max(), np.abs(p_site - p)
+        if carrier == body and turn < 1e-14 and (shift <= 1e-15 * np.abs(p)).all():
+            return name
+    name = free_name(f"{loop.name}_{side}", sites)
+    sites[name] = body, R, p
+    return name
 
 
 def _pose(R: Any, p: Any) -> dict[str, str]:

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 from jaxdyn.io._inertias import check_choice, judged, note_singular
-from jaxdyn.io._parts import Part, assemble, warn_of_changes
+from jaxdyn.io._parts import Part, assemble, free_name, warn_of_changes
 from jaxdyn.io._xml import path_of, read_xml
 from jaxdyn.io.urdf._findings import Findings
 from jaxdyn.io.urdf._parts import end, inertial, part_of
 from jaxdyn.io.urdf._transmissions import take_motors, with_motors
-from jaxdyn.io.urdf._xml import by_name, check_processed, clean, free_name, label
+from jaxdyn.io.urdf._xml import by_name, check_processed, clean, label
 from jaxdyn.model import Inertial, Model, ModelBuilder
 
 

@@ -8,9 +8,10 @@ from typing import NamedTuple
 import jax.numpy as jnp
 import numpy as np
 
+from jaxdyn.io._parts import free_name
 from jaxdyn.io._writing import Lost, rates, text
 from jaxdyn.io.urdf._findings import Findings
-from jaxdyn.io.urdf._xml import free_name, numbers
+from jaxdyn.io.urdf._xml import numbers
 from jaxdyn.model import Actuators, Model, Note, Notes
 
 _PLACE = "robot/transmission"
