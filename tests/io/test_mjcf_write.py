@@ -12,6 +12,7 @@ import pytest
 import jaxdyn as jd
 from jaxdyn.io import load_mjcf, to_mjcf, to_mujoco
 from jaxdyn.model import JOINT_TYPES
+from tests.io.test_mjcf_compiled import mass_matrix
 from tests.models import every_joint, random_state, with_effects
 
 SHIPPED = {
@@ -30,6 +31,7 @@ SHIPPED = {
     "slider_crank": lambda: jd.robots.slider_crank().without_loops(),
     "three_rrr": lambda: jd.robots.three_rrr().without_loops(),
 }
+OFTEN = ("featherstone_2p", "lecture_tree", "mata_two_link", "stewart_gough")
 BOX = jd.Inertial.box(1.5, (0.3, 0.1, 0.2)).moved(np.eye(3), np.full(3, 0.1))
 
 
@@ -73,24 +75,39 @@ def dynamics(model, q, qd, qdd):
     return jd.mass_matrix(model, q), tau, jd.forward_dynamics(model, q, qd, tau)
 
 
-def assert_same_dynamics(model, again, rng):
-    """Compare at a random state, relative to the largest entry."""
+def assert_same_dynamics(model, text, rng, **options):
+    """Compare at a random state with the model read back, and with MuJoCo."""
+    again = load_mjcf(text, **options)
     q, qd, qdd = random_state(model, rng)
     at_q, at_v = places(model, again)
     other = [jnp.zeros_like(q).at[at_q].set(q)]
     other += [jnp.zeros_like(x).at[at_v].set(x) for x in (qd, qdd)]
     M, tau, found = dynamics(model, q, qd, qdd)
     M2, tau2, found2 = dynamics(again, *other)
-    pairs = (M2[at_v][:, at_v], M), (tau2[at_v], tau), (found2[at_v], found)
+    pairs = [(M2[at_v][:, at_v], M), (tau2[at_v], tau), (found2[at_v], found)]
+    if "free" not in model.joints and not model.friction.any():
+        mj_model = mujoco.MjModel.from_xml_string(text)
+        data = mujoco.MjData(mj_model)
+        data.qpos, data.qvel = to_mujoco(again, *other[:2])
+        mujoco.mj_forward(mj_model, data)
+        bias = (data.qfrc_bias - data.qfrc_passive)[at_v]
+        theirs = mass_matrix(mj_model, data)[at_v][:, at_v]
+        pairs += [(M, theirs), (tau, bias + theirs @ qdd)]
     for actual, expected in pairs:
         atol = 1e-12 * max(1, np.abs(expected).max())
         np.testing.assert_allclose(actual, expected, rtol=0, atol=atol)
 
 
-@pytest.mark.parametrize("name", SHIPPED)
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=[] if name in OFTEN else [pytest.mark.slow])
+        for name in SHIPPED
+    ],
+)
 def test_robots_that_ship_have_the_same_dynamics_when_read_back(name, rng):
     model = SHIPPED[name]()
-    assert_same_dynamics(model, load_mjcf(to_mjcf(model)), rng)
+    assert_same_dynamics(model, to_mjcf(model), rng)
 
 
 @pytest.mark.parametrize(
@@ -105,7 +122,25 @@ def test_every_joint_has_the_same_dynamics_when_read_back(seed, rng):
         getattr(model, key)[at] = getattr(model, key)[at][0]  # one number in MJCF
     model.rest[model.q_slice(model.joints.index("planar"))] = 0.1, 0.2, 0.3
     model = jax.tree.map(jnp.asarray, model)
-    assert_same_dynamics(model, load_mjcf(to_mjcf(model), merge_fixed=False), rng)
+    assert_same_dynamics(model, to_mjcf(model), rng, merge_fixed=False)
+
+
+@pytest.mark.parametrize("seed", [5, 6])
+def test_random_trees_move_as_in_mujoco(seed, rng):
+    joints = (
+        "revolute",
+        "prismatic",
+        "universal",
+        "cylindrical",
+        "planar",
+        "spherical",
+    )
+    model = jd.robots.random_tree(seed, 5, joints=joints)
+    springs = rng.uniform(0.1, 1.0, (2, model.nv))
+    single = [kind.axes > 0 for kind in model.topology.types for _ in range(kind.nv)]
+    damping, stiffness = (jnp.asarray(x * np.array(single)) for x in springs)
+    model = replace(model, damping=damping, stiffness=stiffness)
+    assert_same_dynamics(model, to_mjcf(model), rng)
 
 
 def test_mujoco_moves_the_robot_as_we_do(rng):
