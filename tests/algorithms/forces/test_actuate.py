@@ -129,7 +129,6 @@ MUSCLE = '<muscle name="m" joint="a" lengthrange="0 1"/>'
 ENDLESS = '<general name="m" joint="a" {}/>'
 REFUSED = {
     "gear": (ENDLESS.format('gear="inf"'), r"m \(numbers that are not finite\)"),
-    "gain": (ENDLESS.format('gainprm="inf"'), r"m \(numbers that are not finite\)"),
     "muscle": (MUSCLE, r"m \(dyn type muscle\)"),
     "site": ('<motor name="m" site="s"/>', r"m \(transmission type site\)"),
     "spatial": ('<motor name="m" tendon="rope"/>', r"m \(a spatial tendon\)"),
