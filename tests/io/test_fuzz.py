@@ -234,6 +234,7 @@ def check(language, data, path):
     """Read one file; where MuJoCo reads it too, compare mass and freedom."""
     path.write_bytes(data)
     options = {} if language == "json" else {"merge_fixed": False}
+    options["inertia"] = ("as given", "nearest")[len(data) % 2]
     start = time.process_time()
     try:
         model = jd.load(path, **options)

@@ -33,7 +33,8 @@ def load_mjcf(
     MuJoCo reads the file, with its defaults, included and attached files, meshes and
     settings of the compiler; `from_mujoco_model` translates the result, and says what
     the model has. A mesh, texture or height field whose file is missing is left out if
-    no moving body takes its inertia from it.
+    no moving body takes its inertia from it. MuJoCo refuses inertias that no body has,
+    unless they are replaced (`inertia="nearest"`).
 
     Args:
         source: a path, or the MJCF text itself (a str whose first character, after
@@ -44,7 +45,7 @@ def load_mjcf(
         ValueError: MuJoCo cannot read or compile it, with its reason and where it gives
             it the line; or `from_mujoco_model` raises it.
     """
-    mj_model, name, notes = compiled(source)
+    mj_model, name, notes = compiled(source, inertia)
     return _translated(mj_model, name, notes, merge_fixed, inertia, skip, strict, dtype)
 
 

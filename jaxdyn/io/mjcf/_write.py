@@ -21,10 +21,10 @@ from jaxdyn.io._writing import (
 )
 from jaxdyn.io.mjcf._compile import compiled
 from jaxdyn.io.mjcf._held import DROPPABLE, compensation, lost, lost_of_joint
+from jaxdyn.io.mjcf._principal import LEAST, principal
 from jaxdyn.io.mjcf._write_actuators import force_ranges, write_actuators
 from jaxdyn.model import JOINT_TYPES, Inertial, Loop, Model
 
-_LEAST = 1e-14  # mass and inertia of a moving body: MuJoCo refuses less than 1e-15
 _DEEPEST = 490  # bodies one inside the other: MuJoCo refuses elements 500 deep
 _TYPES = {"spherical": "ball", "free": "free"}
 _ATTRIBUTES = {
@@ -166,16 +166,10 @@ def _inertial(body: ET.Element, model: Model, i: int) -> None:
             f"body {name!r}: {doubt}, which MuJoCo refuses: correct the inertia, or "
             f"{advice}."
         )
-    values, axes = np.linalg.eigh(I)
-    if (I == np.diag(I.diagonal())).all():
-        values, axes = I.diagonal(), np.eye(3)
-    least = 0.0 if model.joints[i] == "fixed" else _LEAST
-    values = np.maximum(values, least)
-    # the triangle inequality, which MuJoCo checks without room for rounding
-    excess = (2 + 4 * np.finfo(float).eps) * values.max() - values.sum()
-    values[values.argmin()] += max(excess, 0.0)
+    least = 0.0 if model.joints[i] == "fixed" else LEAST
+    values, axes = principal(I, least)
     inertial = {"mass": text([max(mass, least)]), "diaginertia": text(values)}
-    inertial |= _pose(axes * np.linalg.det(axes), com)
+    inertial |= _pose(axes, com)
     ET.SubElement(body, "inertial", inertial)
 
 
