@@ -156,8 +156,8 @@ def test_mujoco_moves_the_robot_as_we_do(rng):
         model,
         [*map(jnp.asarray, values), jnp.asarray(rest)],
     )
-    i = [0, 1, 3]
-    weight = jd.GravityCompensation(i, model.com[jnp.array(i)], jnp.array([0.5, 1, 2]))
+    i, masses = (0, 1, 3), jnp.array([0.5, 1, 2])
+    weight = jd.GravityCompensation(i, model.com[jnp.array(i)], masses)
     model = model.with_force(weight)
     mj_model = mujoco.MjModel.from_xml_string(to_mjcf(model))
     data = mujoco.MjData(mj_model)

@@ -161,14 +161,14 @@ def lost_actuators(model: Model) -> Iterator[Lost]:
         at = np.flatnonzero(x.arms[k])
         alone = len(at) == 1 and single[at[0]] and (x.arms[:, at[0]] != 0).sum() == 1
         is_motor = alone and x.gain[k, 0] and not x.gain[k, 1:].any()
-        is_motor = is_motor and not x.bias[k].any() and _clipped(x, k, at[0], spans)
+        is_motor = is_motor and not x.bias[k].any() and _clipped(x, k, at, spans)
         if not is_motor:
             yield "actuators", f"{where} (actuator {name!r})"
 
 
-def _clipped(x: Actuators, k: int, v: int, spans: np.ndarray) -> bool:
-    """Whether the only limit of an actuator is the effort of its joint."""
-    least = np.abs(x.arms[k, v]) * np.abs(x.force_range[k]).min()
-    held = np.allclose(x.joint_range[v], spans[v], rtol=1e-6)
-    wide = bool(least >= (1 - 1e-6) * spans[v, 1])
+def _clipped(x: Actuators, k: int, at: np.ndarray, spans: np.ndarray) -> bool:
+    """Whether the only limit of an actuator is the effort of its joint, rate `at`."""
+    least = np.abs(x.arms[k, at]) * np.abs(x.force_range[k]).min()
+    held = np.allclose(x.joint_range[at], spans[at], rtol=1e-6)
+    wide = bool((least >= (1 - 1e-6) * spans[at, 1]).all())
     return held and wide and not np.isfinite(x.control_range[k]).any()
