@@ -104,6 +104,7 @@ from jaxdyn.io import load as load
 from jaxdyn.io import load_mjcf as load_mjcf
 from jaxdyn.io import load_urdf as load_urdf
 from jaxdyn.io import to_dict as to_dict
+from jaxdyn.io import to_mjcf as to_mjcf
 from jaxdyn.io import to_mujoco as to_mujoco
 from jaxdyn.io import to_urdf as to_urdf
 from jaxdyn.model import AbstractForce as AbstractForce

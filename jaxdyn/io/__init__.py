@@ -37,6 +37,7 @@ from jaxdyn.io._table import write_csv as write_csv
 from jaxdyn.io.mjcf import from_mujoco as from_mujoco
 from jaxdyn.io.mjcf import from_mujoco_model as from_mujoco_model
 from jaxdyn.io.mjcf import load_mjcf as load_mjcf
+from jaxdyn.io.mjcf import to_mjcf as to_mjcf
 from jaxdyn.io.mjcf import to_mujoco as to_mujoco
 from jaxdyn.io.urdf import load_urdf as load_urdf
 from jaxdyn.io.urdf import to_urdf as to_urdf

@@ -14,7 +14,7 @@ import jax
 import numpy as np
 
 from jaxdyn.io._config import config_dict
-from jaxdyn.io._dict import from_dict, to_dict
+from jaxdyn.io._dict import read_dict, to_dict
 from jaxdyn.io._drafts import draft, sweep
 from jaxdyn.io._npz import read_npz
 from jaxdyn.io._report import Report, check_figures
@@ -123,7 +123,7 @@ def _stored_model(file: Path, arrays: dict[str, np.ndarray]) -> Model:
         if dtype not in _TYPES:
             raise ValueError(f"dtype is {dtype!r}, expected 'float32' or 'float64'")
         known = jax.dtypes.canonicalize_dtype(dtype)  # float32 without jax_enable_x64
-        return from_dict(json.loads(text), check_inertia=False, dtype=known)
+        return read_dict(json.loads(text), dtype=known)
     except KeyError as error:
         reason = f"it has no {error}"
     except (ValueError, TypeError, RecursionError) as error:

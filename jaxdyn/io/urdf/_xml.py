@@ -7,6 +7,7 @@ from collections.abc import Container, Iterator
 import numpy as np
 
 from jaxdyn.io._files import numbers as read_numbers
+from jaxdyn.io._parts import free_name
 from jaxdyn.io.urdf._findings import Findings
 
 _CONTENT = {
@@ -83,13 +84,6 @@ def by_name(robot: ET.Element, tag: str, found: Findings) -> dict[str, ET.Elemen
             found.wrong(f"two {tag}s have the name {name!r}: rename one of them.")
         result[name] = element
     return result
-
-
-def free_name(name: str, taken: Container[str | None]) -> str:
-    """The name with as many underscores behind it as make it differ from others."""
-    while name in taken:
-        name += "_"
-    return name
 
 
 def clean(

@@ -11,6 +11,7 @@ from jaxdyn.model.elements._cut_joints import Loop as Loop
 from jaxdyn.model.elements._cut_joints import Placement as Placement
 from jaxdyn.model.elements._cut_joints import check_loop as check_loop
 from jaxdyn.model.elements._cut_joints import loop_of as loop_of
+from jaxdyn.model.elements._forces import FORCES as FORCES
 from jaxdyn.model.elements._forces import AbstractForce as AbstractForce
 from jaxdyn.model.elements._forces import BodyState as BodyState
 from jaxdyn.model.elements._forces import Loads as Loads
