@@ -1,6 +1,7 @@
 """Building a model body by body, on the host, with every check on its data."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import jax.numpy as jnp
@@ -24,6 +25,7 @@ from jaxdyn.model.elements import (
     DOF_EFFECTS,
     DOF_LIMITS,
     Placement,
+    Visual,
     check_axes,
     check_effects,
     check_joint,
@@ -65,6 +67,7 @@ class ModelBuilder:
         self._frames: list[dict[str, Any]] = []
         self._loops: list[dict[str, Any]] = []
         self.notes: list[Note] = []  # of a reader, for `Model.report`
+        self._visuals: list[Visual] = []
 
     @property
     def names(self) -> list[str]:
@@ -186,6 +189,11 @@ class ModelBuilder:
         data = check_loop(self.names, taken, bodies, placements, joint, axes, name)
         self._loops.append(data)
 
+    def add_visual(self, body: Body | None, visual: Visual) -> None:
+        """Show a shape on a body; None or the name of the base for the world."""
+        at = self._parent(f"visual {visual.name!r}", body)
+        self._visuals.append(replace(visual, body=at))
+
     def build(
         self, dtype: DTypeLike | None = None, *, check_inertia: bool = True
     ) -> Model:
@@ -227,6 +235,7 @@ class ModelBuilder:
             frame_bodies=tuple(frame["body"] for frame in frames),
             frame_joint_names=tuple(frame["joint_name"] for frame in frames),
             report=Notes(self.notes),
+            visuals=tuple(self._visuals),
         )
 
     def _leaves(self) -> dict[str, np.ndarray]:

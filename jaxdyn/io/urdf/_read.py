@@ -4,6 +4,7 @@ import heapq
 import os
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from jaxdyn.io._parts import Part, assemble, warn_of_changes
 from jaxdyn.io._xml import path_of, read_xml
 from jaxdyn.io.urdf._findings import Findings
 from jaxdyn.io.urdf._parts import end, inertial, part_of
+from jaxdyn.io.urdf._visuals import visuals
 from jaxdyn.io.urdf._xml import by_name, check_processed, clean, free_name, label
 from jaxdyn.model import (
     UNRESISTED,
@@ -48,10 +50,11 @@ def load_urdf(
     body. A limit that is not given, or is the largest double, as `to_urdf` writes it,
     is infinite; lower and upper are read for revolute and prismatic joints only.
 
-    `model.report` lists what is not read, left out or repaired, and a warning names
-    what changes the motion: docs/conventions.md has a table. A link without
-    `<inertial>` has no mass; where no inertia resists a joint, forward dynamics raise
-    an error.
+    `model.visuals` has the `<visual>` elements. `package://name/rest` is looked for in
+    all folders above the file and in ROS_PACKAGE_PATH. `model.report` lists what is not
+    read, left out or repaired, missing mesh files too, and a warning names what changes
+    the motion: docs/conventions.md has a table. A link without `<inertial>` has no
+    mass; where no inertia resists a joint, forward dynamics raise an error.
 
     Args:
         source: a path, or the URDF text itself (a str whose first character, after
@@ -83,6 +86,7 @@ def load_urdf(
     check_processed(robot)
     path, found = path_of(source), Findings(skip, strict)
     links, joints = (by_name(robot, tag, found) for tag in ("link", "joint"))
+    drawn = visuals(robot, links, Path() if path is None else path.parent, found)
     clean(robot, found)
     name = robot.get("name") or "robot"
     if not links:
@@ -117,7 +121,7 @@ def load_urdf(
     found.raise_problems()
 
     builder = ModelBuilder(name, gravity=gravity, base=base)
-    assemble(builder, parts, merge_fixed)
+    assemble(builder, parts, merge_fixed, drawn)
     builder.notes += found.notes
     model = builder.build(dtype, check_inertia=False)
     _note_singular(model, strict)
