@@ -1,0 +1,353 @@
+// ---- the robot in three.js: one matrix for each piece ----------------------------
+function makeStage(data, box, changed) {
+  const { up, floor, size } = data.scene;
+  const vector = (a) => new THREE.Vector3(...a);
+  const linear = (c) => new THREE.Color().setRGB(...c).convertSRGBToLinear();
+  const renderer = new THREE.WebGLRenderer({ antialias: true, alpha: true });
+  renderer.setPixelRatio(Math.min(window.devicePixelRatio || 1, 2));
+  renderer.outputEncoding = THREE.sRGBEncoding;
+  renderer.shadowMap.enabled = true;
+  renderer.shadowMap.type = THREE.PCFSoftShadowMap;
+  box.append(renderer.domElement);
+  const scene = new THREE.Scene();
+  const camera = new THREE.PerspectiveCamera(30, 1, 0.01 * size, 100 * size);
+  camera.up = vector(up);
+
+  // ---- pieces: instances of a shape, for each shape and opacity ------------------
+  const unit = {
+    box: new THREE.BoxGeometry(2, 2, 2),
+    ball: new THREE.SphereGeometry(1, 24, 16),
+    cylinder: new THREE.CylinderGeometry(1, 1, 2, 32).rotateX(Math.PI / 2),
+    cone: new THREE.ConeGeometry(1, 2, 24).rotateX(Math.PI / 2),
+  };
+  const count = data.bodies;
+  const bodies = Array.from({ length: count + 1 }, () => new THREE.Matrix4());
+  const product = new THREE.Matrix4();
+
+  function geometry(shape) {
+    if (!(shape in unit)) unit[shape] = unpacked(data.looks.meshes[Number(shape)]);
+    return unit[shape];
+  }
+
+  function instances(shape, color, number, opacity) {
+    const material = new THREE.MeshPhongMaterial({
+      color, opacity, transparent: opacity < 1, depthWrite: opacity === 1,
+      shininess: 35, specular: 0x1c1c1c });
+    const mesh = new THREE.InstancedMesh(geometry(shape), material, number);
+    mesh.frustumCulled = false;
+    mesh.castShadow = mesh.receiveShadow = opacity === 1;
+    return mesh;
+  }
+
+  function onTop(mesh) { // nothing hides it
+    mesh.castShadow = mesh.receiveShadow = mesh.material.depthTest = false;
+    mesh.renderOrder = 1;
+  }
+
+  class Pieces { // all move with their bodies
+    constructor() {
+      this.group = new THREE.Group();
+      this.parts = [];
+      scene.add(this.group);
+    }
+    add(shape, opacity, members) { // members: body, color, place
+      const mesh = instances(shape, 0xffffff, members.length, opacity);
+      members.forEach(({ color }, k) => mesh.setColorAt(k, linear(color)));
+      this.group.add(mesh);
+      this.parts.push({ mesh, members });
+    }
+    move() {
+      if (!this.group.visible) return;
+      for (const { mesh, members } of this.parts) {
+        members.forEach(({ body, place }, k) =>
+          mesh.setMatrixAt(k, product.multiplyMatrices(bodies[body], place)));
+        mesh.instanceMatrix.needsUpdate = true;
+      }
+    }
+  }
+
+  function look({ shapes, bodies, places, palette, colors }) {
+    const pieces = new Pieces(), kinds = new Map(), numbers = floats(places);
+    shapes.forEach((shape, k) => {
+      const color = palette[colors[k]], key = `${shape} ${color[3]}`;
+      const place = new THREE.Matrix4().set(...numbers.slice(12 * k, 12 * k + 12), 0, 0, 0, 1);
+      if (!kinds.has(key)) kinds.set(key, { shape, opacity: color[3], members: [] });
+      kinds.get(key).members.push({ body: bodies[k], color: color.slice(0, 3), place });
+    });
+    for (const { shape, opacity, members } of kinds.values())
+      pieces.add(shape, opacity, members);
+    return pieces;
+  }
+
+  function axes() { // red, green and blue along x, y and z of each body
+    const pieces = new Pieces(), members = [], length = 0.05 * size;
+    const turns = [[0, Math.PI / 2], [-Math.PI / 2, 0], [0, 0]];
+    for (let body = 0; body < count; body++) turns.forEach(([x, y], k) => {
+      const place = new THREE.Matrix4().makeRotationFromEuler(new THREE.Euler(x, y, 0));
+      place.multiply(new THREE.Matrix4().makeTranslation(0, 0, length / 2));
+      place.scale(new THREE.Vector3(0.04 * length, 0.04 * length, length / 2));
+      members.push({ body, place, color: [0, 1, 2].map((n) => (n === k ? 0.85 : 0.1)) });
+    });
+    pieces.add("cylinder", 1, members);
+    onTop(pieces.group.children[0]);
+    pieces.group.visible = false;
+    return pieces;
+  }
+
+  // ---- forces: arrows, the longest a quarter of the size --------------------------
+  const shades = ["#c8453d", "#8a63b3", "#2a9db0", "#c9a227"];
+  const pushes = data.forces.map(({ name, bodies: owners, places, vectors }, k) => {
+    const values = floats(vectors), color = new THREE.Color(shades[k % shades.length]);
+    let largest = 0;
+    for (let n = 0; n < values.length; n += 3)
+      largest = Math.max(largest, Math.hypot(...values.slice(n, n + 3)));
+    const parts = ["cylinder", "cone"].map((shape) =>
+      instances(shape, color.convertSRGBToLinear(), owners.length, 1));
+    parts.forEach(onTop);
+    const group = new THREE.Group();
+    group.add(...parts);
+    scene.add(group);
+    return { name, group, owners, places: places.map(vector), values, parts,
+             scale: largest > 0 ? (0.25 * size) / largest : 0, color: shades[k % 4] };
+  });
+
+  function push({ owners, places, values, parts, scale }, a, b, s) {
+    const z = new THREE.Vector3(0, 0, 1), turn = new THREE.Quaternion();
+    const force = new THREE.Vector3(), start = new THREE.Vector3();
+    owners.forEach((body, k) => {
+      const one = 3 * (a * owners.length + k), two = 3 * (b * owners.length + k);
+      force.fromArray(values, one).multiplyScalar(1 - s);
+      force.addScaledVector(new THREE.Vector3().fromArray(values, two), s);
+      const length = scale * force.length(), thick = 0.006 * size;
+      const head = Math.min(5 * thick, length);
+      turn.setFromUnitVectors(z, force.normalize());
+      start.copy(places[k]).applyMatrix4(bodies[body]);
+      const put = (part, from, half, wide) => {
+        const middle = start.clone().addScaledVector(force, from + half);
+        parts[part].setMatrixAt(k, product.compose(
+          middle, turn, new THREE.Vector3(wide, wide, half)));
+      };
+      const shown = length > 1e-3 * size ? 1 : 0;
+      put(0, 0, shown * (length - head) / 2, shown * thick);
+      put(1, length - head, shown * head / 2, shown * 2.4 * thick);
+    });
+    parts.forEach((part) => { part.instanceMatrix.needsUpdate = true; });
+  }
+
+  // ---- surroundings ---------------------------------------------------------------
+  const extremes = [], far = floats(data.scene.extremes);
+  for (let k = 0; k < far.length; k += 3) extremes.push(new THREE.Vector3().fromArray(far, k));
+  const ball = new THREE.Sphere().setFromPoints(extremes);
+  const eye = vector(data.scene.eye).normalize();
+  scene.add(new THREE.HemisphereLight(0xffffff, 0xa4aab4, 0.6));
+  const sun = new THREE.DirectionalLight(0xffffff, 0.5);
+  const beside = new THREE.Vector3().crossVectors(vector(up), eye);
+  sun.position.copy(ball.center).addScaledVector(vector(up), 3 * ball.radius)
+    .addScaledVector(eye, 1.2 * ball.radius).addScaledVector(beside, -0.9 * ball.radius);
+  sun.target.position.copy(ball.center);
+  sun.castShadow = true;
+  sun.shadow.mapSize.set(2048, 2048);
+  sun.shadow.normalBias = 0.004 * ball.radius;
+  Object.assign(sun.shadow.camera, { left: -1.3 * ball.radius, right: 1.3 * ball.radius,
+    bottom: -1.3 * ball.radius, top: 1.3 * ball.radius, near: 0.1 * ball.radius,
+    far: 8 * ball.radius });
+  scene.add(sun, sun.target);
+
+  if (floor) { // chequered, fades away, just below what stands on it
+    const [across, deep] = floor.tiles.map((x) => 2 * x), pixels = document.createElement("canvas");
+    const side = 1024, pen = pixels.getContext("2d");
+    pixels.width = pixels.height = side;
+    for (let x = 0; x < 2 * across; x++) for (let y = 0; y < 2 * deep; y++) {
+      pen.fillStyle = (x + y) % 2 ? "#e6eaef" : "#d5dae2";
+      const [w, h] = [side / (2 * across), side / (2 * deep)];
+      pen.fillRect(x * w, y * h, w + 1, h + 1);
+    }
+    const fade = pen.createRadialGradient(side / 2, side / 2, 0.2 * side, side / 2, side / 2, 0.5 * side);
+    fade.addColorStop(0, "#eef1f500");
+    fade.addColorStop(1, "#eef1f5");
+    pen.fillStyle = fade;
+    pen.fillRect(0, 0, side, side);
+    const map = new THREE.CanvasTexture(pixels);
+    map.encoding = THREE.sRGBEncoding;
+    map.anisotropy = 8;
+    const shape = new THREE.PlaneGeometry(2 * across * floor.spacing, 2 * deep * floor.spacing);
+    const tiles = new THREE.Mesh(shape, new THREE.MeshBasicMaterial({ map, toneMapped: false }));
+    const shadow = new THREE.Mesh(shape, new THREE.ShadowMaterial({ opacity: 0.22 }));
+    shadow.receiveShadow = true;
+    [tiles, shadow].forEach((part, k) => {
+      part.matrixAutoUpdate = false;
+      part.matrix.makeBasis(vector(floor.along[0]), vector(floor.along[1]), vector(up));
+      part.matrix.setPosition(vector(floor.center).addScaledVector(vector(up), (k - 2) * 1e-3 * size));
+      scene.add(part);
+    });
+  }
+
+  const traces = new THREE.Group();
+  for (const { points, color } of data.scene.traces) {
+    const way = [], values = floats(points), step = new THREE.Vector3();
+    for (let k = 0; k < values.length; k += 3) {
+      step.fromArray(values, k);
+      if (!way.length || way[way.length - 1].distanceTo(step) > 2e-3 * size) way.push(step.clone());
+    }
+    if (way.length < 2) continue;
+    const tube = new THREE.TubeGeometry(new THREE.CatmullRomCurve3(way), 2 * way.length, 2e-3 * size, 5);
+    const paint = new THREE.Color(color).convertSRGBToLinear();
+    traces.add(new THREE.Mesh(tube, new THREE.MeshBasicMaterial(
+      { color: paint, transparent: true, opacity: 0.5, depthWrite: false })));
+  }
+  scene.add(traces);
+
+  const strands = new THREE.LineSegments(new THREE.BufferGeometry(),
+    new THREE.LineBasicMaterial({ color: 0x23272e })); // where a loop is open
+  strands.frustumCulled = false;
+  scene.add(strands);
+  const knots = data.scene.ties.flat().map(({ body, place }) => ({ body, place: vector(place) }));
+
+  // ---- the camera -----------------------------------------------------------------
+  const home = { target: new THREE.Vector3(), offset: new THREE.Vector3() };
+  const target = new THREE.Vector3();
+  let isHome = true;
+
+  function fit() { // so that every place of the motion is in sight
+    camera.aspect = Math.max(box.clientWidth, 1) / Math.max(box.clientHeight, 1);
+    camera.updateProjectionMatrix();
+    const back = eye, right = new THREE.Vector3().crossVectors(vector(up), back).normalize();
+    const above = new THREE.Vector3().crossVectors(back, right);
+    const high = Math.tan((camera.fov * Math.PI) / 360), wide = high * camera.aspect;
+    home.target.copy(ball.center);
+    let distance = 0;
+    for (let round = 0; round < 8; round++) {
+      const place = (p, axis) => p.clone().sub(home.target).dot(axis);
+      distance = Math.max(...extremes.map((p) => place(p, back) +
+        Math.max(Math.abs(place(p, right)) / wide, Math.abs(place(p, above)) / high)));
+      distance = Math.max(distance, 1e-9 * size);
+      for (const axis of [right, above]) { // to the middle of what is seen
+        const slopes = extremes.map((p) => place(p, axis) / (distance - place(p, back)));
+        const middle = (Math.max(...slopes) + Math.min(...slopes)) / 2;
+        home.target.addScaledVector(axis, 0.8 * middle * distance);
+      }
+    }
+    home.offset.copy(back).multiplyScalar(1.07 * distance);
+  }
+
+  function goHome() {
+    fit();
+    target.copy(home.target);
+    camera.position.copy(home.target).add(home.offset);
+    isHome = true;
+    changed();
+  }
+
+  function orbit(dx, dy) {
+    const offset = camera.position.clone().sub(target), axis = vector(up);
+    const right = new THREE.Vector3().crossVectors(axis, offset).normalize();
+    const angle = offset.angleTo(axis);
+    offset.applyAxisAngle(right, Math.min(Math.max(angle - dy, 0.02), 3.12) - angle);
+    offset.applyAxisAngle(axis, -dx);
+    camera.position.copy(target).add(offset);
+  }
+
+  function pan(dx, dy) {
+    const reach = 2 * camera.position.distanceTo(target) * Math.tan((camera.fov * Math.PI) / 360);
+    const step = new THREE.Vector3(-dx, dy, 0).multiplyScalar(reach / box.clientHeight);
+    step.applyQuaternion(camera.quaternion);
+    target.add(step);
+    camera.position.add(step);
+  }
+
+  function zoom(factor) {
+    camera.position.sub(target).multiplyScalar(factor).add(target);
+  }
+
+  const fingers = new Map();
+  const canvas = renderer.domElement;
+  canvas.addEventListener("pointerdown", (event) => {
+    fingers.set(event.pointerId, event);
+    canvas.setPointerCapture(event.pointerId);
+  });
+  for (const end of ["pointerup", "pointercancel"])
+    canvas.addEventListener(end, (event) => fingers.delete(event.pointerId));
+  canvas.addEventListener("pointermove", (event) => {
+    const before = fingers.get(event.pointerId);
+    if (!before) return;
+    const dx = event.clientX - before.clientX, dy = event.clientY - before.clientY;
+    const other = [...fingers.values()].find((x) => x.pointerId !== event.pointerId);
+    if (other) { // two fingers: apart to zoom, together to pan
+      const apart = (x) => Math.hypot(x.clientX - other.clientX, x.clientY - other.clientY);
+      zoom(apart(before) / Math.max(apart(event), 1));
+      pan(dx / 2, dy / 2);
+    } else if (event.buttons & 2 || event.shiftKey) pan(dx, dy);
+    else orbit((5 * dx) / box.clientHeight, (5 * dy) / box.clientHeight);
+    fingers.set(event.pointerId, event);
+    isHome = false;
+    changed();
+  });
+  canvas.addEventListener("contextmenu", (event) => event.preventDefault());
+  canvas.addEventListener("wheel", (event) => {
+    event.preventDefault();
+    zoom(1.001 ** Math.min(Math.max(event.deltaY, -300), 300));
+    isHome = false;
+    changed();
+  }, { passive: false });
+
+  function resize() {
+    renderer.setSize(box.clientWidth, box.clientHeight);
+    if (isHome) goHome();
+    fit();
+    changed();
+  }
+  new ResizeObserver(resize).observe(box);
+
+  // ---- what others see -------------------------------------------------------------
+  const layers = { frames: axes(), traces: { group: traces } };
+  for (const name of ["visual", "skeleton"])
+    if (data.looks[name]) layers[name] = look(data.looks[name]);
+  pushes.forEach((one) => { layers[one.name] = one; });
+
+  function show(name, visible) {
+    layers[name].group.visible = visible;
+    changed();
+  }
+
+  function draw(a, b, s) { // the matrices of the bodies are those between two rows
+    for (const layer of Object.values(layers)) if (layer.move) layer.move();
+    pushes.filter(({ group }) => group.visible).forEach((one) => push(one, a, b, s));
+    strands.geometry.setFromPoints(
+      knots.map(({ body, place }) => place.clone().applyMatrix4(bodies[body])));
+    camera.lookAt(target);
+    renderer.render(scene, camera);
+  }
+
+  return { bodies, layers, pushes, show, draw, goHome, camera, extremes };
+}
+
+// A mesh of 16-bit numbers; edges sharper than 35 degrees stay sharp.
+function unpacked({ low, step, vertices, faces, wide }) {
+  const numbers = new Uint16Array(bytes(vertices));
+  const index = wide ? new Uint32Array(bytes(faces)) : new Uint16Array(bytes(faces));
+  const point = (v, out) => out.set(...[0, 1, 2].map((k) => low[k] + step[k] * numbers[3 * v + k]));
+  const count = index.length / 3, normals = new Float32Array(3 * count);
+  const [a, b, c] = [0, 1, 2].map(() => new THREE.Vector3());
+  const around = Array.from({ length: numbers.length / 3 }, () => []);
+  for (let f = 0; f < count; f++) {
+    const corners = [index[3 * f], index[3 * f + 1], index[3 * f + 2]];
+    corners.forEach((v, k) => { point(v, [a, b, c][k]); around[v].push(f); });
+    b.sub(a).cross(c.sub(a)).toArray(normals, 3 * f); // as long as twice the area
+  }
+  const places = new Float32Array(9 * count), shading = new Float32Array(9 * count);
+  for (let n = 0; n < 3 * count; n++) {
+    const v = index[n], own = 3 * Math.floor(n / 3);
+    b.fromArray(normals, own).normalize();
+    c.set(0, 0, 0);
+    for (const f of around[v]) {
+      a.fromArray(normals, 3 * f);
+      if (a.dot(b) >= 0.82 * a.length()) c.add(a);
+    }
+    c.normalize().toArray(shading, 3 * n);
+    point(v, a).toArray(places, 3 * n);
+  }
+  const geometry = new THREE.BufferGeometry();
+  geometry.setAttribute("position", new THREE.BufferAttribute(places, 3));
+  geometry.setAttribute("normal", new THREE.BufferAttribute(shading, 3));
+  return geometry;
+}
