@@ -20,7 +20,7 @@ _SIZED = {"chain": {"n": 7}, "random_tree": {"seed": 1}}
 
 def load(robot: str, folder: Path = Path(), /, **options: Any) -> Model:
     """The robot with this name or in this file, made or read with these options."""
-    if robot not in KNOWN and is_robot(robot):
+    if robot not in KNOWN and (is_robot(robot) or (folder / robot).is_file()):
         if not (folder / robot).is_file():
             raise ValueError(f"robot {robot!r}: there is no file {folder / robot}.")
         make, known = partial(load_file, folder / robot), [*options]

@@ -2,6 +2,7 @@
 
 import pickle
 from dataclasses import replace
+from types import SimpleNamespace
 
 import jax
 import jax.numpy as jnp
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import jaxdyn as jd
+from jaxdyn.io import load_trajectory, save_trajectory
 from jaxdyn.io.urdf._visuals import mesh_path
 
 INERTIAL = (
@@ -210,6 +212,41 @@ def test_visuals_that_traced_code_reads_are_those_of_its_model():
     models = arm(color=(1.0, 0.0, 0.0, 1.0)), arm(color=(0.0, 1.0, 0.0, 1.0))
     red = jax.jit(lambda m: jnp.array(m.visuals[0].color[0]))
     assert [float(red(m)) for m in models] == [1.0, 0.0]
+
+
+def test_results_keep_what_their_model_shows(tmp_path):
+    model = jd.load_mjcf(MJCF)
+    q = jd.neutral(model)[None]
+    qd, ts = jnp.zeros((1, model.nv)), jnp.zeros(1)
+    save_trajectory(tmp_path, model, SimpleNamespace(ts=ts, q=q, qd=qd))
+    again, arrays = load_trajectory(tmp_path)
+    assert set(arrays) == {"ts", "q", "qd"}
+    for a, b in zip(model.visuals, again.visuals, strict=True):
+        assert (a.shape, a.size, a.color, a.body) == (b.shape, b.size, b.color, b.body)
+        np.testing.assert_array_equal(a.R, b.R)
+        np.testing.assert_array_equal(a.p, b.p)
+    a, b = ([x.mesh for x in m.visuals if x.mesh] for m in (model, again))
+    np.testing.assert_array_equal(a[0].faces, b[0].faces)
+
+
+@pytest.mark.parametrize(
+    "old, new, message",
+    [
+        ('"body": 1', '"body": 9', "a visual is on body 9"),
+        ('"shape": "box"', '"shape": "ball"', "shape 'ball' is not known"),
+        ('"name"', '"nam"', "unexpected keyword"),
+        ('"mesh": 0', '"mesh": 5', "visuals_5_vertices"),
+    ],
+)
+def test_damaged_visuals_of_results_are_reported(old, new, message, tmp_path):
+    model = jd.load_mjcf(MJCF)
+    q, qd = jd.neutral(model)[None], jnp.zeros((1, model.nv))
+    file = save_trajectory(tmp_path, model, SimpleNamespace(ts=qd[:, 0], q=q, qd=qd))
+    arrays = dict(np.load(file))
+    arrays["visuals"] = np.array(arrays["visuals"].item().replace(old, new))
+    np.savez(file, **arrays)
+    with pytest.raises(ValueError, match=f"does not hold a model: .*{message}"):
+        load_trajectory(tmp_path)
 
 
 @pytest.mark.parametrize(
