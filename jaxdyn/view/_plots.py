@@ -12,7 +12,7 @@ from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
 from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
-from jaxdyn.model import JOINT_TYPES, Model
+from jaxdyn.model import JOINT_TYPES, Model, unit_vectors
 from jaxdyn.view import _coordinates as coordinates
 from jaxdyn.view._colors import body_colors
 from jaxdyn.view._coordinates import SI, Coordinate, Units, kinds_in
@@ -196,21 +196,24 @@ def draw(
 
 
 def _surfaces(ax: Any, shown: Scene, pose: Motion) -> None:
-    """All pieces as triangles, lit from above the eye."""
-    light = shown.eye / np.linalg.norm(shown.eye) + shown.up
+    """The front of all pieces as triangles, lit from above."""
+    light, corners, colors = shown.eye + shown.up, [], []
+    azimuth, elevation = np.deg2rad([ax.azim, ax.elev])
+    across = np.cos(elevation) * np.array([np.cos(azimuth), np.sin(azimuth), 0.0])
+    eye = across + np.array([0.0, 0.0, np.sin(elevation)])
     for piece in simplified(shown.visual, _TRIANGLES):
         surface = piece.triangles()
         R, p = pose.R[0, piece.body], pose.p[0, piece.body]
-        corners = (surface.vertices @ R.T + p)[surface.faces]
-        sides = corners[:, 1:] - corners[:, :1]
-        normals = np.cross(sides[:, 0], sides[:, 1])
-        lengths = np.linalg.norm(normals, axis=1)
-        bright = (
-            normals @ light / np.linalg.norm(light) / np.where(lengths > 0, lengths, 1)
-        )
-        shades = np.outer(0.75 + 0.25 * bright, piece.color[:3])
-        colors = np.column_stack([shades, np.full(len(shades), piece.color[3])])
-        ax.add_collection3d(Poly3DCollection(corners, facecolors=colors))
+        faces = (surface.vertices @ R.T + p)[surface.faces]
+        a, b, c = np.moveaxis(faces, 1, 0)
+        normals = unit_vectors(np.cross(b - a, c - a))
+        front = normals @ eye > 0
+        shade = 0.75 + 0.25 * normals[front] @ unit_vectors(light)
+        corners.append(faces[front])
+        rgb = np.outer(shade, piece.color[:3])
+        colors.append(np.column_stack([rgb, np.full(len(rgb), piece.color[3])]))
+    faces = Poly3DCollection(np.concatenate(corners), facecolors=np.concatenate(colors))
+    ax.add_collection3d(faces)
     _frame(ax, shown.extremes, shown.size)
 
 

@@ -139,11 +139,11 @@ function makeStage(data, box, changed) {
   for (let k = 0; k < far.length; k += 3) extremes.push(new THREE.Vector3().fromArray(far, k));
   const ball = new THREE.Sphere().setFromPoints(extremes);
   const eye = vector(data.scene.eye).normalize();
-  scene.add(new THREE.HemisphereLight(0xffffff, 0xa4aab4, 0.6));
+  scene.add(new THREE.HemisphereLight(0xffffff, 0xb4b9c2, 0.62));
   const sun = new THREE.DirectionalLight(0xffffff, 0.5);
   const beside = new THREE.Vector3().crossVectors(vector(up), eye);
   sun.position.copy(ball.center).addScaledVector(vector(up), 3 * ball.radius)
-    .addScaledVector(eye, 1.2 * ball.radius).addScaledVector(beside, -0.9 * ball.radius);
+    .addScaledVector(eye, 1.8 * ball.radius).addScaledVector(beside, -0.9 * ball.radius);
   sun.target.position.copy(ball.center);
   sun.castShadow = true;
   sun.shadow.mapSize.set(2048, 2048);
