@@ -18,7 +18,7 @@ LOOKS = ("visual", "skeleton")
 _BASE_COLOR, _TIE_COLOR = rgba("#8a9099"), rgba("#23272e")
 _DIRECTIONS = 200  # in which the far points of a motion are looked for
 _ROWS = 60  # of a motion that tell where it goes
-_NEAR = 2.0  # what the world holds counts if it is not larger by more than this
+_NEAR = 5.0  # what the world holds counts if it is not larger by more than this
 
 
 @dataclass(frozen=True)

@@ -50,21 +50,20 @@ const floats = (text) => new Float32Array(bytes(text));
 
   function draw() {
     waiting = false;
-    const rows = rowsAt(now);
     if (stage) {
-      pose(...rows);
-      stage.draw(...rows);
+      pose(...rowsAt(now));
+      stage.draw(...rowsAt(now));
     }
-    charts.forEach((chart) => chart.follow(now, ...rows));
-    $("time").value = duration > 0 ? (1000 * now) / duration : 0;
-    const digits = Math.max(0, 3 - Math.floor(Math.log10(duration || 1)));
-    const clock = (t) => (t + data.start).toFixed(Math.min(digits, 12));
-    $("clock").textContent = `${clock(now)} / ${clock(duration)} ${data.timeUnit}`;
     state.drawn += 1;
   }
 
   function seek(t) {
     now = state.time = Math.min(Math.max(t, 0), duration);
+    charts.forEach((chart) => chart.follow(now, ...rowsAt(now)));
+    $("time").value = duration > 0 ? (1000 * now) / duration : 0;
+    const digits = Math.max(0, 3 - Math.floor(Math.log10(duration || 1)));
+    const clock = (t) => (t + data.start).toFixed(Math.min(digits, 12));
+    $("clock").textContent = `${clock(now)} / ${clock(duration)} ${data.timeUnit}`;
     request();
   }
 
@@ -112,14 +111,16 @@ const floats = (text) => new Float32Array(bytes(text));
     $("look").hidden = looks.length < 2;
     $("look").addEventListener("change", () => choose($("look").value));
     choose(looks.includes(data.look) ? data.look : looks[0]);
-    const forces = stage.pushes.map(({ name, color }) => [name, true, color]);
-    for (const [name, on, color] of [["traces", true], ["frames", false], ...forces]) {
+    const forces = stage.forces.map(({ layer, name, color }) => [layer, name, true, color]);
+    for (const [layer, name, on, color] of
+      [["traces", "traces", true], ["frames", "frames", false], ...forces]) {
       const label = document.createElement("label"), box = document.createElement("input");
-      Object.assign(box, { type: "checkbox", checked: on, name });
-      box.addEventListener("change", () => stage.show(name, box.checked));
+      Object.assign(box, { type: "checkbox", checked: on, name: layer });
+      box.addEventListener("change", () => stage.show(layer, box.checked));
       label.append(box, ` ${name}`);
-      label.style.color = color || "";
+      if (color) label.style.color = `rgb(${color.map((x) => Math.round(255 * x))})`;
       $("layers").append(label);
+      stage.show(layer, on);
     }
   }
 

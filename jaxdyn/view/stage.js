@@ -14,125 +14,70 @@ function makeStage(data, box, changed) {
   camera.up = vector(up);
 
   // ---- pieces: instances of a shape, for each shape and opacity ------------------
+  const arrow = [[0, 0], [0.025, 0], [0.025, 0.78], [0.07, 0.78], [0, 1]];
+  const sides = data.bodies < 100 ? 28 : 10; // less round, the more there are
   const unit = {
     box: new THREE.BoxGeometry(2, 2, 2),
-    ball: new THREE.SphereGeometry(1, 24, 16),
-    cylinder: new THREE.CylinderGeometry(1, 1, 2, 32).rotateX(Math.PI / 2),
-    cone: new THREE.ConeGeometry(1, 2, 24).rotateX(Math.PI / 2),
+    ball: new THREE.SphereGeometry(1, sides, sides / 2),
+    cylinder: new THREE.CylinderGeometry(1, 1, 2, sides).rotateX(Math.PI / 2),
+    arrow: new THREE.LatheGeometry(arrow.map((a) => new THREE.Vector2(...a)), 16).rotateX(Math.PI / 2),
   };
-  const count = data.bodies;
-  const bodies = Array.from({ length: count + 1 }, () => new THREE.Matrix4());
-  const product = new THREE.Matrix4();
+  const bodies = Array.from({ length: data.bodies + 1 }, () => new THREE.Matrix4());
+  const layers = {}, product = new THREE.Matrix4(), parts = [];
 
-  function geometry(shape) {
-    if (!(shape in unit)) unit[shape] = unpacked(data.looks.meshes[Number(shape)]);
-    return unit[shape];
-  }
-
-  function instances(shape, color, number, opacity) {
-    const material = new THREE.MeshPhongMaterial({
-      color, opacity, transparent: opacity < 1, depthWrite: opacity === 1,
-      shininess: 35, specular: 0x1c1c1c });
-    const mesh = new THREE.InstancedMesh(geometry(shape), material, number);
+  function add(layer, shape, opacity, members, onTop) { // members: body, color, place
+    unit[shape] ||= unpacked(data.looks.meshes[Number(shape)]);
+    const mesh = new THREE.InstancedMesh(unit[shape], new THREE.MeshPhongMaterial({
+      opacity, transparent: opacity < 1, depthWrite: opacity === 1, depthTest: !onTop,
+      shininess: 35, specular: 0x1c1c1c }), members.length);
+    members.forEach(({ color }, k) => mesh.setColorAt(k, linear(color)));
     mesh.frustumCulled = false;
-    mesh.castShadow = mesh.receiveShadow = opacity === 1;
-    return mesh;
+    mesh.castShadow = mesh.receiveShadow = opacity === 1 && !onTop;
+    mesh.renderOrder = onTop ? 1 : 0;
+    if (!layers[layer]) scene.add(layers[layer] = new THREE.Group());
+    layers[layer].add(mesh);
+    parts.push({ mesh, members });
   }
 
-  function onTop(mesh) { // nothing hides it
-    mesh.castShadow = mesh.receiveShadow = mesh.material.depthTest = false;
-    mesh.renderOrder = 1;
-  }
-
-  class Pieces { // all move with their bodies
-    constructor() {
-      this.group = new THREE.Group();
-      this.parts = [];
-      scene.add(this.group);
-    }
-    add(shape, opacity, members) { // members: body, color, place
-      const mesh = instances(shape, 0xffffff, members.length, opacity);
-      members.forEach(({ color }, k) => mesh.setColorAt(k, linear(color)));
-      this.group.add(mesh);
-      this.parts.push({ mesh, members });
-    }
-    move() {
-      if (!this.group.visible) return;
-      for (const { mesh, members } of this.parts) {
-        members.forEach(({ body, place }, k) =>
-          mesh.setMatrixAt(k, product.multiplyMatrices(bodies[body], place)));
-        mesh.instanceMatrix.needsUpdate = true;
-      }
-    }
-  }
-
-  function look({ shapes, bodies, places, palette, colors }) {
-    const pieces = new Pieces(), kinds = new Map(), numbers = floats(places);
+  for (const name of ["visual", "skeleton"]) {
+    const { shapes, bodies, places, palette, colors } = data.looks[name] || { shapes: [] };
+    const kinds = new Map(), numbers = floats(places || "");
     shapes.forEach((shape, k) => {
       const color = palette[colors[k]], key = `${shape} ${color[3]}`;
       const place = new THREE.Matrix4().set(...numbers.slice(12 * k, 12 * k + 12), 0, 0, 0, 1);
-      if (!kinds.has(key)) kinds.set(key, { shape, opacity: color[3], members: [] });
-      kinds.get(key).members.push({ body: bodies[k], color: color.slice(0, 3), place });
+      if (!kinds.has(key)) kinds.set(key, [shape, color[3], []]);
+      kinds.get(key)[2].push({ body: bodies[k], color: color.slice(0, 3), place });
     });
-    for (const { shape, opacity, members } of kinds.values())
-      pieces.add(shape, opacity, members);
-    return pieces;
+    for (const kind of kinds.values()) add(name, ...kind);
   }
 
-  function axes() { // red, green and blue along x, y and z of each body
-    const pieces = new Pieces(), members = [], length = 0.05 * size;
-    const turns = [[0, Math.PI / 2], [-Math.PI / 2, 0], [0, 0]];
-    for (let body = 0; body < count; body++) turns.forEach(([x, y], k) => {
-      const place = new THREE.Matrix4().makeRotationFromEuler(new THREE.Euler(x, y, 0));
-      place.multiply(new THREE.Matrix4().makeTranslation(0, 0, length / 2));
-      place.scale(new THREE.Vector3(0.04 * length, 0.04 * length, length / 2));
-      members.push({ body, place, color: [0, 1, 2].map((n) => (n === k ? 0.85 : 0.1)) });
-    });
-    pieces.add("cylinder", 1, members);
-    onTop(pieces.group.children[0]);
-    pieces.group.visible = false;
-    return pieces;
-  }
+  const axes = [], e = [[1, 0, 0], [0, 1, 0], [0, 0, 1]].map(vector);
+  for (let body = 0; body < data.bodies; body++) for (const k of [0, 1, 2]) axes.push({ body,
+    color: e[k].toArray().map((x) => 0.1 + 0.75 * x), // red, green, blue along x, y, z
+    place: new THREE.Matrix4().makeBasis(e[(k + 1) % 3], e[(k + 2) % 3], e[k])
+      .scale(vector([1, 1, 1]).multiplyScalar(0.08 * size)) });
+  add("frames", "arrow", 1, axes, true);
 
-  // ---- forces: arrows, the longest a quarter of the size --------------------------
-  const shades = ["#c8453d", "#8a63b3", "#2a9db0", "#c9a227"];
-  const pushes = data.forces.map(({ name, bodies: owners, places, vectors }, k) => {
-    const values = floats(vectors), color = new THREE.Color(shades[k % shades.length]);
+  const shades = [[0.78, 0.27, 0.24], [0.54, 0.39, 0.7], [0.16, 0.62, 0.69], [0.79, 0.64, 0.15]];
+  const forces = data.forces.map((given, k) => { // the longest is a quarter of the size
+    const values = floats(given.vectors), count = given.bodies.length;
     let largest = 0;
     for (let n = 0; n < values.length; n += 3)
-      largest = Math.max(largest, Math.hypot(...values.slice(n, n + 3)));
-    const parts = ["cylinder", "cone"].map((shape) =>
-      instances(shape, color.convertSRGBToLinear(), owners.length, 1));
-    parts.forEach(onTop);
-    const group = new THREE.Group();
-    group.add(...parts);
-    scene.add(group);
-    return { name, group, owners, places: places.map(vector), values, parts,
-             scale: largest > 0 ? (0.25 * size) / largest : 0, color: shades[k % 4] };
+      largest = Math.max(largest, Math.hypot(values[n], values[n + 1], values[n + 2]));
+    const members = given.bodies.map((body, n) => (
+      { body, at: vector(given.places[n]), color: shades[k % 4], place: new THREE.Matrix4() }));
+    const layer = `force ${k}`, z = e[2], turn = new THREE.Quaternion();
+    add(layer, "arrow", 1, members, true);
+    return { layer, name: given.name, color: shades[k % 4], push(a, b, s) {
+      members.forEach(({ body, at, place }, n) => { // in world axes, so undo the body's
+        const [from, to] = [a, b].map((row) => new THREE.Vector3().fromArray(values, 3 * (row * count + n)));
+        const length = (0.25 * size * from.lerp(to, s).length()) / (largest || 1);
+        turn.setFromUnitVectors(z, from.normalize());
+        place.compose(at.clone().applyMatrix4(bodies[body]), turn, vector([length, length, length]));
+        place.premultiply(product.copy(bodies[body]).invert());
+      });
+    } };
   });
-
-  function push({ owners, places, values, parts, scale }, a, b, s) {
-    const z = new THREE.Vector3(0, 0, 1), turn = new THREE.Quaternion();
-    const force = new THREE.Vector3(), start = new THREE.Vector3();
-    owners.forEach((body, k) => {
-      const one = 3 * (a * owners.length + k), two = 3 * (b * owners.length + k);
-      force.fromArray(values, one).multiplyScalar(1 - s);
-      force.addScaledVector(new THREE.Vector3().fromArray(values, two), s);
-      const length = scale * force.length(), thick = 0.006 * size;
-      const head = Math.min(5 * thick, length);
-      turn.setFromUnitVectors(z, force.normalize());
-      start.copy(places[k]).applyMatrix4(bodies[body]);
-      const put = (part, from, half, wide) => {
-        const middle = start.clone().addScaledVector(force, from + half);
-        parts[part].setMatrixAt(k, product.compose(
-          middle, turn, new THREE.Vector3(wide, wide, half)));
-      };
-      const shown = length > 1e-3 * size ? 1 : 0;
-      put(0, 0, shown * (length - head) / 2, shown * thick);
-      put(1, length - head, shown * head / 2, shown * 2.4 * thick);
-    });
-    parts.forEach((part) => { part.instanceMatrix.needsUpdate = true; });
-  }
 
   // ---- surroundings ---------------------------------------------------------------
   const extremes = [], far = floats(data.scene.extremes);
@@ -148,9 +93,9 @@ function makeStage(data, box, changed) {
   sun.castShadow = true;
   sun.shadow.mapSize.set(2048, 2048);
   sun.shadow.normalBias = 0.004 * ball.radius;
-  Object.assign(sun.shadow.camera, { left: -1.3 * ball.radius, right: 1.3 * ball.radius,
-    bottom: -1.3 * ball.radius, top: 1.3 * ball.radius, near: 0.1 * ball.radius,
-    far: 8 * ball.radius });
+  const reach = 1.3 * ball.radius;
+  Object.assign(sun.shadow.camera, { left: -reach, right: reach, bottom: -reach, top: reach,
+                                     near: 0.1 * reach, far: 6 * reach });
   scene.add(sun, sun.target);
 
   if (floor) { // chequered, fades away, just below what stands on it
@@ -182,7 +127,7 @@ function makeStage(data, box, changed) {
     });
   }
 
-  const traces = new THREE.Group();
+  const traces = layers.traces = new THREE.Group();
   for (const { points, color } of data.scene.traces) {
     const way = [], values = floats(points), step = new THREE.Vector3();
     for (let k = 0; k < values.length; k += 3) {
@@ -290,48 +235,46 @@ function makeStage(data, box, changed) {
     changed();
   }, { passive: false });
 
-  function resize() {
+  new ResizeObserver(() => {
     renderer.setSize(box.clientWidth, box.clientHeight);
-    if (isHome) goHome();
     fit();
+    if (isHome) goHome();
     changed();
-  }
-  new ResizeObserver(resize).observe(box);
+  }).observe(box);
 
   // ---- what others see -------------------------------------------------------------
-  const layers = { frames: axes(), traces: { group: traces } };
-  for (const name of ["visual", "skeleton"])
-    if (data.looks[name]) layers[name] = look(data.looks[name]);
-  pushes.forEach((one) => { layers[one.name] = one; });
-
   function show(name, visible) {
-    layers[name].group.visible = visible;
+    layers[name].visible = visible;
     changed();
   }
 
   function draw(a, b, s) { // the matrices of the bodies are those between two rows
-    for (const layer of Object.values(layers)) if (layer.move) layer.move();
-    pushes.filter(({ group }) => group.visible).forEach((one) => push(one, a, b, s));
-    strands.geometry.setFromPoints(
+    forces.forEach(({ push }) => push(a, b, s));
+    for (const { mesh, members } of parts) if (mesh.parent.visible) {
+      members.forEach(({ body, place }, k) =>
+        mesh.setMatrixAt(k, product.multiplyMatrices(bodies[body], place)));
+      mesh.instanceMatrix.needsUpdate = true;
+    }
+    if (knots.length) strands.geometry.setFromPoints(
       knots.map(({ body, place }) => place.clone().applyMatrix4(bodies[body])));
     camera.lookAt(target);
     renderer.render(scene, camera);
   }
 
-  return { bodies, layers, pushes, show, draw, goHome, camera, extremes };
+  return { bodies, layers, forces, show, draw, goHome, camera, extremes };
 }
 
 // A mesh of 16-bit numbers; edges sharper than 35 degrees stay sharp.
 function unpacked({ low, step, vertices, faces, wide }) {
   const numbers = new Uint16Array(bytes(vertices));
   const index = wide ? new Uint32Array(bytes(faces)) : new Uint16Array(bytes(faces));
-  const point = (v, out) => out.set(...[0, 1, 2].map((k) => low[k] + step[k] * numbers[3 * v + k]));
+  const at = (v, k) => low[k] + step[k] * numbers[3 * v + k];
+  const point = (v, out) => out.set(at(v, 0), at(v, 1), at(v, 2));
   const count = index.length / 3, normals = new Float32Array(3 * count);
   const [a, b, c] = [0, 1, 2].map(() => new THREE.Vector3());
   const around = Array.from({ length: numbers.length / 3 }, () => []);
   for (let f = 0; f < count; f++) {
-    const corners = [index[3 * f], index[3 * f + 1], index[3 * f + 2]];
-    corners.forEach((v, k) => { point(v, [a, b, c][k]); around[v].push(f); });
+    [a, b, c].forEach((out, k) => { point(index[3 * f + k], out); around[index[3 * f + k]].push(f); });
     b.sub(a).cross(c.sub(a)).toArray(normals, 3 * f); // as long as twice the area
   }
   const places = new Float32Array(9 * count), shading = new Float32Array(9 * count);

@@ -281,7 +281,7 @@ def test_the_robot_is_seen_in_its_colours_and_as_a_skeleton(shown, page):
     assert page.requests in ([], [shown.as_uri()])
 
 
-@pytest.mark.parametrize("layer", ["traces", "frames", "<push>"])
+@pytest.mark.parametrize("layer", ["traces", "frames", "force 0"])
 def test_layers_can_be_switched(layer, shown, page):
     opened(page, shown)
     before = picture(page)[60:]  # below the switches
