@@ -9,6 +9,7 @@ from jaxdyn.view._fits import plot_deviations as plot_deviations
 from jaxdyn.view._fits import plot_fit as plot_fit
 from jaxdyn.view._fits import plot_history as plot_history
 from jaxdyn.view._fits import plot_intervals as plot_intervals
+from jaxdyn.view._gltf import save_gltf as save_gltf
 from jaxdyn.view._live import Player as Player
 from jaxdyn.view._live import Poser as Poser
 from jaxdyn.view._live import serve as serve
