@@ -61,7 +61,8 @@ def save_animation(
             world axes [times, n, 6], such as `f_ext` and `joint_reactions`.
         loop_forces: those of a trajectory [times, nc], arrows too.
         look: "visual" as the robot's file shows it, or "skeleton"; the page can switch.
-            By default visuals, where more than half of the mass has some.
+            By default visuals, where more than half of the mass has some; a model
+            without any is a skeleton.
         title: what stands above; the name of the robot unless given.
         fps: how many rows for each unit of time the page keeps, if it can.
         mesh_bytes: meshes are simplified until they take no more of the page.

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from jaxdyn.model import TriangleMesh
-from jaxdyn.view._shapes import Color, Piece
+from jaxdyn.view._shapes import Color, Piece, surface
 
 Colored = tuple[TriangleMesh, Color | None]
 _SAME = 1e-6  # corners as near as this share of the size of a mesh are one
@@ -33,8 +33,7 @@ def read_mesh(path: str) -> tuple[Colored, ...]:
             f"pip install {package}"
         ) from None
     except Exception as error:  # the readers of trimesh raise what they please
-        reason = f"{type(error).__name__}: {error}"
-        raise ValueError(f"{path}: it cannot be read: {reason}") from None
+        raise ValueError(f"{path}: it cannot be read: {error!r}") from None
 
 
 @lru_cache(maxsize=256)
@@ -104,7 +103,8 @@ def extent(mesh: TriangleMesh) -> float:
 def clustered(mesh: TriangleMesh, cell: float) -> TriangleMesh:
     """The mesh with all vertices in a cubic cell of this size drawn together.
 
-    Each becomes the mean of its cell, and faces within two cells go.
+    Each becomes the mean of its cell, and faces within two cells go. Where none is left
+    the mesh becomes the box around it.
     """
     if cell <= 0.0:
         return mesh
@@ -116,6 +116,10 @@ def clustered(mesh: TriangleMesh, cell: float) -> TriangleMesh:
     faces = owner[mesh.faces]
     i, j, k = faces.T
     faces = faces[(i != j) & (j != k) & (k != i)]
+    if not len(faces):
+        low, high = mesh.vertices.min(axis=0), mesh.vertices.max(axis=0)
+        box = surface("box")
+        return TriangleMesh((low + high + box.vertices * (high - low)) / 2, box.faces)
     # of faces with the same corners one is enough, thin sheets fall together
     _, first = np.unique(np.sort(faces, axis=1), axis=0, return_index=True)
     return TriangleMesh(np.stack(sums, 1) / number[:, None], faces[np.sort(first)])

@@ -130,11 +130,11 @@ const floats = (text) => new Float32Array(bytes(text));
     seek((Number($("time").value) / 1000) * duration);
   });
   document.addEventListener("keydown", (event) => {
-    if (event.code !== "Space" || event.target.tagName === "BUTTON") return;
+    if (event.code !== "Space" || event.target.closest("button, select, [type=checkbox]")) return;
     event.preventDefault();
     if (playing) pause(); else play();
   });
-  $("reset").addEventListener("click", () => stage.goHome());
+  $("reset").addEventListener("click", () => stage && stage.goHome());
 
   Object.assign(state, { seek, play, pause, stage });
   if (data.scene.floor && stage) $("grid").textContent = data.scene.floor.label;

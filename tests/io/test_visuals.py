@@ -176,6 +176,16 @@ def test_geoms_keep_sizes_colours_and_triangles():
     np.testing.assert_array_equal(mesh.faces, m.mesh_face)
 
 
+def test_a_texture_becomes_its_mean_colour():
+    texture = (
+        '<texture name="t" type="2d" builtin="checker" width="8" height="8" '
+        'rgb1="1 0 0" rgb2="0 0 1"/><material name="p" texture="t" rgba="1 1 1 1"/>'
+    )
+    text = MJCF.replace('<material name="p" rgba="0 1 0 1"/>', texture)
+    colors = {x.shape: x.color for x in jd.load_mjcf(text).visuals}
+    np.testing.assert_allclose(colors["capsule"], (0.5, 0, 0.5, 1), atol=0.01)
+
+
 def test_placeholders_of_missing_files_are_not_seen():
     text = MJCF.replace('vertex="0 0 0  1 0 0  0 2 0  0 0 3"', 'file="no.stl"')
     text = text.replace('mesh="m" pos', 'mesh="m" mass="0" pos')

@@ -122,6 +122,14 @@ def test_simplified_meshes_keep_their_size_and_lose_small_details_first():
     assert found[0] > 3 * found[1] > 0
 
 
+def test_meshes_smaller_than_details_become_boxes():
+    ball = surface("ball")
+    box = clustered(ball, 10.0)
+    assert len(box.faces) == 12
+    np.testing.assert_allclose(box.vertices.min(axis=0), ball.vertices.min(axis=0))
+    np.testing.assert_allclose(box.vertices.max(axis=0), ball.vertices.max(axis=0))
+
+
 def two_balls():
     ball = surface("ball")
     return (ball, 1.0), (jd.TriangleMesh(ball.vertices.copy(), ball.faces), 0.2)
@@ -325,6 +333,24 @@ def test_the_whole_motion_is_in_sight_at_any_size(width, height, shown, page):
     assert page.evaluate("document.documentElement.scrollWidth") <= width
     page.set_viewport_size(usual)
     page.wait_for_timeout(300)
+
+
+def test_without_webgl_the_plots_work_and_the_page_says_why(shown, browser):
+    page = browser.new_page(viewport={"width": 900, "height": 520})
+    failures = []
+    page.on("pageerror", lambda error: failures.append(str(error)))
+    page.add_init_script(
+        "const get = HTMLCanvasElement.prototype.getContext;"
+        "HTMLCanvasElement.prototype.getContext = function (kind, ...rest) {"
+        " return kind.includes('webgl') ? null : get.call(this, kind, ...rest); }"
+    )
+    page.goto(shown.as_uri())
+    page.wait_for_function("window.jaxdyn && jaxdyn.ready")
+    assert "without WebGL" in page.locator("#grid").inner_text()
+    page.evaluate("jaxdyn.seek(1.0)")
+    reading = page.locator(".values button").first.inner_text().split()[1]
+    assert reading == f"{0.8 * np.sin(1.0):.3f}" and failures == []
+    page.close()
 
 
 def test_lines_of_plots_can_be_switched(shown, page):

@@ -10,6 +10,7 @@ from jaxdyn.io.mjcf._tree import Tree, rotation
 from jaxdyn.model import ModelBuilder, TriangleMesh, Visual
 
 _GROUPS = 3  # that MuJoCo's viewer shows, unless it is told otherwise
+_RGB = 1  # the place of the texture with the colours of a material
 _UNCOLORED = (0.5, 0.5, 0.5, 1.0)  # what a geom has whose file gives no colour
 _SIZES = {  # from half lengths to those of `Visual`
     "plane": (1, 1),
@@ -50,9 +51,18 @@ def add_visuals(builder: ModelBuilder, tree: Tree) -> None:
 
 
 def _color(m: Any, k: Any) -> tuple[float, ...]:
-    """The colour of a geom, or of its material if only that has one."""
+    """The colour of a geom, or of its material if only that has one.
+
+    A texture counts with its mean colour.
+    """
     material = m.geom_matid[k]
     color = m.geom_rgba[k].astype(float)
     if material >= 0 and np.allclose(color, _UNCOLORED):
         color = m.mat_rgba[material].astype(float)
+    texture = m.mat_texid[material, _RGB] if material >= 0 else -1
+    if texture >= 0:
+        width = m.tex_nchannel[texture]
+        size = m.tex_height[texture] * m.tex_width[texture] * width
+        pixels = m.tex_data[m.tex_adr[texture] :][:size].reshape(-1, width)
+        color[:3] *= pixels[:, :3].mean(axis=0) / 255
     return tuple(np.clip(color, 0, 1))
