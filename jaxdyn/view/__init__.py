@@ -15,3 +15,4 @@ from jaxdyn.view._live import Poser as Poser
 from jaxdyn.view._live import serve as serve
 from jaxdyn.view._plots import draw as draw
 from jaxdyn.view._plots import save_plots as save_plots
+from jaxdyn.view._rerun import save_rerun as save_rerun

@@ -95,6 +95,14 @@ def joined(meshes: list[TriangleMesh]) -> TriangleMesh:
     )
 
 
+def by_color(pieces: list[Piece]) -> dict[tuple[int, Color], TriangleMesh]:
+    """The surfaces of all bodies in their axes, one for each body and colour."""
+    kinds: dict[tuple[int, Color], list[TriangleMesh]] = {}
+    for x in pieces:
+        kinds.setdefault((x.body, x.color), []).append(x.triangles())
+    return {kind: joined(surfaces) for kind, surfaces in kinds.items()}
+
+
 def extent(mesh: TriangleMesh) -> float:
     """The longest side of the box around a mesh."""
     return float(np.ptp(mesh.vertices, axis=0).max())

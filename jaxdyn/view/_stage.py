@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from jaxdyn.model import Model, TriangleMesh
+from jaxdyn.model import Model
 from jaxdyn.view._colors import body_colors, rgba
-from jaxdyn.view._meshes import joined
+from jaxdyn.view._meshes import by_color
 from jaxdyn.view._scene import TRACES, Scene, scene
 from jaxdyn.view._shapes import Color, quaternions
 from jaxdyn.view._skeleton import Motion
@@ -68,11 +68,7 @@ class Stage:
 
     def _add_meshes(self, shown: Scene) -> None:
         """The surfaces of the bodies, a mesh for each body and colour."""
-        kinds: dict[tuple[int, Color], list[TriangleMesh]] = {}
-        for x in shown.pieces:
-            kinds.setdefault((x.body, x.color), []).append(x.triangles())
-        for k, ((body, color), surfaces) in enumerate(kinds.items()):
-            whole = joined(surfaces)
+        for k, ((body, color), whole) in enumerate(by_color(shown.pieces).items()):
             self._server.scene.add_mesh_simple(
                 f"/robot/{body}/{k}",
                 whole.vertices * self._scale,
