@@ -82,6 +82,11 @@ def poses(model, q):
     )
 
 
+def test_one_number_scales_a_mesh_in_all_directions(tmp_path):
+    text = ROBOT.replace('scale="1 -2 3"', 'scale="0.001"')
+    assert jd.load_urdf(written(tmp_path, text)).visuals[3].size == (0.001,) * 3
+
+
 def test_a_missing_mesh_is_noted_and_nothing_else(tmp_path):
     path = written(tmp_path)
     (tmp_path / "tool.stl").unlink()
@@ -120,6 +125,8 @@ def test_meshes_of_packages_are_found_without_ros(tmp_path, monkeypatch):
     assert mesh_path("model://my_robot/meshes/x.stl", folder) == inside
     assert mesh_path("../meshes/x.stl", folder) == folder / "../meshes/x.stl"
     assert mesh_path(f"file://{tmp_path}/a%20b/x.stl", folder).is_file()
+    assert mesh_path("package://my_robot-1.0/meshes/x.stl", folder) == inside
+    assert not mesh_path("package://", folder).is_file()
     name = "package://their_robot/x.stl"
     assert not mesh_path(name, folder).is_file()
     for listed in (tmp_path / "other", other):

@@ -5,11 +5,13 @@ import builtins
 import io
 import re
 import struct
+from importlib.util import find_spec
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
+import trimesh
 from PIL import Image
 
 import jaxdyn as jd
@@ -165,6 +167,23 @@ def test_a_missing_reader_of_dae_files_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(builtins, "__import__", without_collada)
     with pytest.raises(ValueError, match="m.dae: .*pip install pycollada"):
         read_mesh(str(path))
+
+
+@pytest.mark.skipif(find_spec("collada") is None, reason="pycollada is an extra")
+def test_dae_files_have_units_and_colours(tmp_path):
+    material = trimesh.visual.material.PBRMaterial(baseColorFactor=[255, 0, 0, 255])
+    box = trimesh.creation.box((1.0, 2.0, 3.0))
+    box.visual = trimesh.visual.TextureVisuals(material=material)
+    text = trimesh.exchange.dae.export_collada(box).decode()
+    (tmp_path / "m.dae").write_text(text)
+    ((mesh, color),) = read_mesh(str(tmp_path / "m.dae"))
+    np.testing.assert_allclose(np.ptp(mesh.vertices, axis=0), (1, 2, 3), atol=1e-6)
+    assert color == (1, 0, 0, 1)
+    assert len(mesh.vertices) == 8  # corners of several faces are one
+    unit = '<unit name="mm" meter="0.001"/><up_axis>'
+    (tmp_path / "m.dae").write_text(re.sub(r"(<unit[^>]*>)?\s*<up_axis>", unit, text))
+    ((mesh, _),) = read_mesh(str(tmp_path / "m.dae"))
+    np.testing.assert_allclose(np.ptp(mesh.vertices, axis=0), (1e-3, 2e-3, 3e-3))
 
 
 def test_colours_of_obj_files_are_those_of_their_materials(tmp_path):

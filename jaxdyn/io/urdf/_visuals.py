@@ -58,7 +58,8 @@ def _visual(
     if kind.tag == "mesh":
         mesh = str(mesh_path(kind.get("filename", ""), folder))
         if "scale" in kind.attrib:
-            size = numbers(owner, kind, "scale", 3)
+            count = 1 if len(kind.attrib["scale"].split()) == 1 else 3
+            size = np.broadcast_to(numbers(owner, kind, "scale", count), 3)
     else:
         sizes = _SIZES[kind.tag].items()
         size = np.concatenate([numbers(owner, kind, key, n) for key, n in sizes])
@@ -77,7 +78,8 @@ def mesh_path(name: str, folder: Path) -> Path:
     """The file that a mesh is in; where it is missing, where it was looked for first.
 
     `package://name/rest` is looked for in all folders above the URDF file and in
-    ROS_PACKAGE_PATH, other paths beside the file.
+    ROS_PACKAGE_PATH; the folder of the package may have another name. Other paths are
+    those of files, from the folder of the URDF file on.
     """
     folder = folder.absolute()
     if name.startswith("file://"):
@@ -85,13 +87,8 @@ def mesh_path(name: str, folder: Path) -> Path:
     if not name.startswith(_PACKAGES):
         return folder / name
     rest = Path(name.split("://", 1)[1])
-    inside = Path(*rest.parts[1:])
     listed = os.environ.get("ROS_PACKAGE_PATH", "").split(os.pathsep)
-    above = [folder, *folder.parents, *map(Path, filter(None, listed))]
-    tried = [
-        place / (inside if is_package else rest)
-        for place in above
-        for is_package in (False, True)
-        if not is_package or place.name == rest.parts[0]
-    ]
-    return next((path for path in tried if path.is_file()), tried[0])
+    places = [folder, *folder.parents, *map(Path, filter(None, listed))]
+    inside = Path(*rest.parts[1:])
+    tried = [place / x for x in (rest, inside) for place in places]
+    return next((path for path in tried if os.path.isfile(path)), tried[0])
