@@ -46,7 +46,7 @@ def warn_of_changes(model: Model) -> None:
         if len(found) > _SHOWN:
             shown.append(f"  ... and {len(found) - _SHOWN} more")
         moves = "not move" if report.changing_motion else "move"
-        _warn(
+        warn_caller(
             f"model {model.name!r} will {moves} as its file says; print(model.report) "
             "lists all notes:\n" + "\n".join(shown)
         )
@@ -57,13 +57,13 @@ def warn_of_doubts(inertials: Mapping[str, Inertial]) -> None:
     doubts = {name: inertial.doubt() for name, inertial in inertials.items()}
     found = [f"body {name!r}: {doubt}" for name, doubt in doubts.items() if doubt]
     if found:
-        _warn(
+        warn_caller(
             f"{'; '.join(found)}: correct the inertia, or accept it with "
             "check_inertia=False."
         )
 
 
-def _warn(text: str) -> None:
+def warn_caller(text: str) -> None:
     """Warn the code that has called jaxdyn."""
     frame, depth, level = sys._getframe(), 1, 1
     while frame:

@@ -46,6 +46,8 @@ def add_stored_visuals(model: Model, arrays: dict[str, np.ndarray]) -> None:
     visuals = []
     for x in rows:
         x["mesh"] = meshes.get(x["mesh"], x["mesh"])
+        x |= {"size": tuple(x["size"]), "color": x["color"] and tuple(x["color"])}
+        x |= {key: np.array(x[key], float) for key in ("R", "p")}
         visuals.append(Visual(**x))
         if not -1 <= visuals[-1].body < model.n:
             raise ValueError(f"a visual is on body {visuals[-1].body}")

@@ -75,7 +75,7 @@ def save_animation(
     if not mesh_bytes > 0.0:
         raise ValueError(f"mesh_bytes is {mesh_bytes}, expected a positive number.")
     rows = samples(model, ts, q, qd=qd, tau=tau)
-    rows = rows.at(_kept(rows, model, fps))
+    rows = rows.at(_kept(rows, model, fps, len(forces or {})))
     pushed = arrows(model, rows, forces or {}, loop_forces)
     moved = motion(model, rows.q)
     shown = scene(model, moved, look)
@@ -101,10 +101,11 @@ def save_animation(
     return path
 
 
-def _kept(rows: Samples, model: Model, fps: float) -> np.ndarray:
+def _kept(rows: Samples, model: Model, fps: float, forces: int) -> np.ndarray:
     """Which rows the page keeps: evenly spread in time."""
     count = len(rows.ts)
-    width = 7 * model.n + model.nq + 2 * model.nv
+    lines = sum(x is not None for x in (rows.qd, rows.tau))
+    width = (7 + 3 * forces) * model.n + model.nq + lines * model.nv
     duration = rows.ts[-1] - rows.ts[0]
     room = _BYTES - _SHAPE * min(model.n, 1000)
     wanted = min(max(_FEWEST, fps * duration), max(room / (4 * width), 2))

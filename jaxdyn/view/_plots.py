@@ -70,7 +70,7 @@ def save_plots(
     return paths
 
 
-def new_figure(width: float, height: float) -> Figure:
+def new_figure(width: float | int, height: float | int) -> Figure:
     """A figure of which nothing global knows."""
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)

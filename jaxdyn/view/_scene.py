@@ -17,7 +17,7 @@ TRACES = 6  # tips that leave a trace
 LOOKS = ("visual", "skeleton")
 _BASE_COLOR, _TIE_COLOR = rgba("#8a9099"), rgba("#23272e")
 _DIRECTIONS = 200  # in which the far points of a motion are looked for
-_ROWS = 60  # of a motion that tell where it goes
+_ROWS = 60  # of a motion in which far points are looked for
 _NEAR = 5.0  # what the world holds counts if it is not larger by more than this
 
 
@@ -36,7 +36,7 @@ class Scene:
     """Everything there is to see of a robot that moves; body n is the world."""
 
     visual: list[Piece]  # as the file of the robot shows it, may be empty
-    skeleton: list[Piece]  # around the lines that its data tell
+    skeleton: list[Piece]  # around lines from the data of the model
     lines: Skeleton
     up: np.ndarray  # the direction against gravity
     eye: np.ndarray  # from where to look

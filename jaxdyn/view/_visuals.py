@@ -1,11 +1,11 @@
 """The pieces of what a model shows: `model.visuals`."""
 
-import warnings
 from collections.abc import Iterator
 from functools import lru_cache
 
 import numpy as np
 
+from jaxdyn.io import warn_caller
 from jaxdyn.model import Model, TriangleMesh, Visual
 from jaxdyn.view import _shapes as shapes
 from jaxdyn.view._meshes import read_mesh
@@ -34,7 +34,7 @@ def visual_pieces(model: Model, up: np.ndarray) -> tuple[list[Piece], set[int]]:
         if len(problems) > _SHOWN:
             lines.append(f"  ... and {len(problems) - _SHOWN} more")
         text = f"{model.name!r}: bodies whose meshes cannot be read are skeletons:\n"
-        warnings.warn(text + "\n".join(lines), stacklevel=4)
+        warn_caller(text + "\n".join(lines))
     return pieces, lacking
 
 

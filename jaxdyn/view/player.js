@@ -130,7 +130,7 @@ const floats = (text) => new Float32Array(bytes(text));
     seek((Number($("time").value) / 1000) * duration);
   });
   document.addEventListener("keydown", (event) => {
-    if (event.code !== "Space" || event.target.closest("button, select, [type=checkbox]")) return;
+    if (event.code !== "Space" || event.target.tagName === "BUTTON") return;
     event.preventDefault();
     if (playing) pause(); else play();
   });

@@ -98,7 +98,7 @@ function makeStage(data, box, changed) {
                                      near: 0.1 * reach, far: 6 * reach });
   scene.add(sun, sun.target);
 
-  if (floor) { // chequered, fades away, just below what stands on it
+  if (floor) { // chequered, fades away, just below the robot
     const [across, deep] = floor.tiles.map((x) => 2 * x), pixels = document.createElement("canvas");
     const side = 1024, pen = pixels.getContext("2d");
     pixels.width = pixels.height = side;

@@ -127,8 +127,9 @@ def test_every_joint_loop_and_slider_has_a_page(model, tmp_path):
 
 
 def test_many_bodies_have_a_scale_of_colours_and_a_small_page(tmp_path):
-    model = jd.robots.chain(1000)
-    path = save_animation(model, [0.0], np.zeros((1, 1000)), tmp_path / "a.html")
+    model, q = jd.robots.chain(1000), np.zeros((100, 1000))
+    path = tmp_path / "a.html"
+    save_animation(model, np.arange(100), q, path, qd=q, tau=q)
     assert path.stat().st_size < 2e6
     pieces = data_of(path)["looks"]["skeleton"]
     assert len(pieces["palette"]) > 200

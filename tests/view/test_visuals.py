@@ -106,7 +106,7 @@ def test_a_mesh_is_sent_once_and_within_its_budget(tmp_path):
     back = np.array(whole["low"]) + np.array(whole["step"]) * x
     gaps = np.linalg.norm(back[:, None] - ball.vertices, axis=2)
     assert gaps.min(axis=1).max() < 1e-4 and gaps.min(axis=0).max() < 1e-4
-    small = data_of(save_animation(model, ts, q, page, mesh_bytes=1000))
+    small = data_of(save_animation(model, ts, q, page, mesh_bytes=1e3))
     (mesh,) = small["looks"]["meshes"]
     assert 100 < len(mesh["vertices"]) + len(mesh["faces"]) <= 1000
 
@@ -148,7 +148,7 @@ def test_files_that_cannot_be_read_are_one_warning_and_a_skeleton(tmp_path):
     (warning,) = heard
     lines = str(warning.message).splitlines()
     assert "'arm'" in lines[0] and len(lines) == 4 and "no such file" in lines[2]
-    assert warning.filename == __file__
+    assert "/jaxdyn/view/" not in warning.filename  # it is about the caller
     pieces = data["looks"]["visual"]
     assert data["look"] == "visual" and set(pieces["shapes"]) > {"box", "cylinder"}
     assert pieces["bodies"].count(0) == 1 < pieces["bodies"].count(1)

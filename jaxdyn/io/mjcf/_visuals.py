@@ -9,7 +9,7 @@ from jaxdyn.io.mjcf._mujoco import names, word
 from jaxdyn.io.mjcf._tree import Tree, rotation
 from jaxdyn.model import ModelBuilder, TriangleMesh, Visual
 
-_GROUPS = 3  # that MuJoCo's viewer shows, unless it is told otherwise
+_GROUPS = 3  # that MuJoCo's viewer shows by default
 _RGB = 1  # the place of the texture with the colours of a material
 _UNCOLORED = (0.5, 0.5, 0.5, 1.0)  # what a geom has whose file gives no colour
 _SIZES = {  # from half lengths to those of `Visual`
