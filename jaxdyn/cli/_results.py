@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from jaxdyn.cli._reproduce import known_experiments
+from jaxdyn.cli._robots import warnings_printed
 from jaxdyn.cli._settings import Output
 from jaxdyn.io import new_results, read_config
 from jaxdyn.model import Model
@@ -69,4 +70,5 @@ def save_page(
     f_ext = shown.pop("f_ext")
     forces = {} if f_ext is None else {"external forces": f_ext}
     ts, q = arrays["ts"], arrays["q"]
-    save_animation(model, ts, q, page, forces=forces, **shown, **options)
+    with warnings_printed(model.name):
+        save_animation(model, ts, q, page, forces=forces, **shown, **options)

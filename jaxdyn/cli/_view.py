@@ -7,7 +7,7 @@ import numpy as np
 
 from jaxdyn.algorithms.kinematics import neutral
 from jaxdyn.cli._results import save_page
-from jaxdyn.cli._robots import is_robot, load
+from jaxdyn.cli._robots import is_robot, load, warnings_printed
 from jaxdyn.io import load_trajectory, new_file
 from jaxdyn.model import Model
 
@@ -33,7 +33,8 @@ def view(arguments: argparse.Namespace) -> int:
         print(f"{model.name} is at {url}; Ctrl-C ends", flush=True)
 
     options = dict(port=arguments.port, open_browser=not arguments.no_browser)
-    serve(model, *rows, **options, announce=announce)
+    with warnings_printed(model.name):
+        serve(model, *rows, **options, announce=announce)
     return 0
 
 

@@ -20,20 +20,19 @@ def read_mesh(path: str) -> tuple[Colored, ...]:
     """The triangles of a file in metres, one mesh for each colour that it has.
 
     Raises:
-        ValueError: the file cannot be read; it says why.
+        ValueError: the file cannot be read; it says why, not which file it is.
     """
     try:
         return _read(path, Path(path).stat().st_mtime_ns)
     except OSError:
-        raise ValueError(f"{path}: there is no such file") from None
+        raise ValueError("there is no such file") from None
     except ImportError as error:
         package = _READERS.get(Path(path).suffix.lower(), error.name)
         raise ValueError(
-            f"{path}: it needs the package {package}, which is not installed: "
-            f"pip install {package}"
+            f"the package {package} is not installed: pip install {package}"
         ) from None
     except Exception as error:  # the readers of trimesh raise what they please
-        raise ValueError(f"{path}: it cannot be read: {error!r}") from None
+        raise ValueError(f"it cannot be read, {error!r}") from None
 
 
 @lru_cache(maxsize=256)

@@ -12,7 +12,6 @@ from jaxdyn.view._meshes import read_mesh
 from jaxdyn.view._shapes import Piece
 
 _PLAIN = (0.72, 0.74, 0.78, 1.0)  # where no colour is given
-_SHOWN = 3  # problems in a warning
 
 
 def visual_pieces(model: Model, up: np.ndarray) -> tuple[list[Piece], set[int]]:
@@ -21,20 +20,21 @@ def visual_pieces(model: Model, up: np.ndarray) -> tuple[list[Piece], set[int]]:
     One warning names the files that cannot be read.
     """
     pieces: list[Piece] = []
-    lacking, problems = set(), {}
+    lacking: set[int] = set()
+    problems: dict[str, list[object]] = {}  # files by what is wrong with them
     for visual in model.visuals:
         try:
             if not _is_floor(visual, up):
                 pieces += _pieces(visual, visual.body % (model.n + 1))
         except ValueError as error:
             lacking.add(visual.body)
-            problems[str(error)] = None
+            problems.setdefault(str(error), []).append(visual.mesh)
     if problems:
-        lines = [f"  {problem}" for problem in [*problems][:_SHOWN]]
-        if len(problems) > _SHOWN:
-            lines.append(f"  ... and {len(problems) - _SHOWN} more")
-        text = f"{model.name!r}: bodies whose meshes cannot be read are skeletons:\n"
-        warn_caller(text + "\n".join(lines))
+        lines = [f"{model.name!r}: bodies whose meshes cannot be read are skeletons:"]
+        for reason, files in problems.items():
+            more = f" and {len(files) - 1} more" if len(files) > 1 else ""
+            lines.append(f"  {files[0]}{more}: {reason}")
+        warn_caller("\n".join(lines))
     return pieces, lacking
 
 
