@@ -237,9 +237,13 @@ def _ties(model: Model, lines: Skeleton, radius: float) -> list[Piece]:
 
 
 def _floor(far: np.ndarray, up: np.ndarray, size: float, height: float | None) -> Floor:
-    """A floor at its own height, else just under the lowest point of the whole way."""
+    """A floor at the height of the model's own, or under the lowest point of the way.
+
+    The lower one: without contacts robots fall through floors.
+    """
     middle = (far.min(axis=0) + far.max(axis=0)) / 2
-    height = float((far @ up).min()) if height is None else height
+    lowest = float((far @ up).min())
+    height = lowest if height is None else min(height, lowest)
     center = middle + (height - middle @ up) * up
     along = axes_along(up)[:, :2].T
     halves = np.abs((far - center) @ along.T).max(axis=0) + 0.12 * size

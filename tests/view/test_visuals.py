@@ -218,6 +218,9 @@ def test_a_plane_of_the_world_is_the_floor():
     model = jd.load_mjcf(text)
     shown = scene(model, motion(model, np.zeros((1, 1))))
     assert shown.floor.center[2] == -3 and len(shown.visual) == 1
+    model = jd.load_mjcf(text.replace("0 0 -3", "0 0 3"))  # the robot is below it
+    shown = scene(model, motion(model, np.zeros((1, 1))))
+    np.testing.assert_allclose(shown.floor.center[2], -0.1, atol=1e-9)
 
 
 def test_large_surroundings_do_not_make_the_robot_small():
