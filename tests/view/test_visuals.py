@@ -185,6 +185,9 @@ def test_dae_files_have_units_and_colours(tmp_path):
     (tmp_path / "m.dae").write_text(re.sub(r"(<unit[^>]*>)?\s*<up_axis>", unit, text))
     ((mesh, _),) = read_mesh(str(tmp_path / "m.dae"))
     np.testing.assert_allclose(np.ptp(mesh.vertices, axis=0), (1e-3, 2e-3, 3e-3))
+    (tmp_path / "m.dae").write_text(re.sub("[XYZ]_UP", "X_UP", text))  # plays no role
+    ((mesh, _),) = read_mesh(str(tmp_path / "m.dae"))
+    np.testing.assert_allclose(np.ptp(mesh.vertices, axis=0), (1, 2, 3), atol=1e-6)
 
 
 def test_colours_of_obj_files_are_those_of_their_materials(tmp_path):
