@@ -5,6 +5,7 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from contextlib import suppress
 from html import escape
 from importlib import resources
 from io import BytesIO
@@ -27,6 +28,7 @@ from jaxdyn.view._skeleton import Motion, motion
 _BYTES = 900_000  # of samples in a page, so that it stays under 2 MB without meshes
 _SHAPE = 300  # bytes of the skeleton of a body
 _FEWEST = 300  # samples, where there are so many: slow motion stays smooth
+_VIEWER = "viewer.zip"
 _SCRIPTS = ("stage.js", "plots.js", "player.js")
 # three.js as trimesh brings it, before the controls and loaders that follow it
 _THREE = re.compile(r"<script>(/\*\*.*?__esModule\",\{value:!0\}\)\}\)+;)", re.DOTALL)
@@ -224,8 +226,9 @@ def _plots(model: Model, rows: Samples, units: Units) -> list[dict[str, Any]]:
 
 def three_js() -> str:
     """The source of three.js, which the package trimesh brings with its viewer."""
-    folder = resources.files("trimesh").joinpath("resources", "templates")
-    with ZipFile(BytesIO(folder.joinpath("viewer.zip").read_bytes())) as archive:
+    packed = resources.files("trimesh").joinpath("resources", "templates", _VIEWER)
+    viewer = ""
+    with suppress(OSError, KeyError), ZipFile(BytesIO(packed.read_bytes())) as archive:
         viewer = archive.read("viewer.html.template").decode("utf-8")
     found = _THREE.search(viewer)
     if found is None:

@@ -237,8 +237,13 @@ def test_large_surroundings_do_not_make_the_robot_small():
     assert len(shown.visual) == 2 and shown.size < 2
 
 
-def test_another_release_of_trimesh_without_three_js_is_reported(monkeypatch):
-    monkeypatch.setattr(_animation, "_THREE", re.compile("nothing (of) it"))
+@pytest.mark.parametrize(
+    "name, value", [("_THREE", re.compile("nothing (of) it")), ("_VIEWER", "none.zip")]
+)
+def test_another_release_of_trimesh_without_three_js_is_reported(
+    name, value, monkeypatch
+):
+    monkeypatch.setattr(_animation, name, value)
     with pytest.raises(ValueError, match="brings no three.js"):
         _animation.three_js()
 
