@@ -119,6 +119,8 @@ from jaxdyn.model import ModelBuilder as ModelBuilder
 from jaxdyn.model import Note as Note
 from jaxdyn.model import Notes as Notes
 from jaxdyn.model import SlenderRods as SlenderRods
+from jaxdyn.model import TriangleMesh as TriangleMesh
+from jaxdyn.model import Visual as Visual
 from jaxdyn.model import from_log_cholesky as from_log_cholesky
 from jaxdyn.model import from_pi as from_pi
 from jaxdyn.model import inertial_parameters as inertial_parameters

@@ -20,6 +20,7 @@ from jaxdyn.io._logs import join_logs as join_logs
 from jaxdyn.io._logs import load_log as load_log
 from jaxdyn.io._logs import radians as radians
 from jaxdyn.io._logs import save_log as save_log
+from jaxdyn.io._parts import warn_caller as warn_caller
 from jaxdyn.io._pose import rotation_about as rotation_about
 from jaxdyn.io._report import FINDINGS as FINDINGS
 from jaxdyn.io._report import Figure as Figure

@@ -2,13 +2,13 @@
 
 import sys
 import warnings
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from jaxdyn.model import UNRESISTED, Inertial, Model, ModelBuilder
+from jaxdyn.model import UNRESISTED, Inertial, Model, ModelBuilder, Visual
 
 _SHOWN = 5  # notes in a warning
 # what is warned of although the motion is that of the file
@@ -53,13 +53,13 @@ def warn_of_changes(model: Model) -> None:
         if len(found) > _SHOWN:
             shown.append(f"  ... and {len(found) - _SHOWN} more")
         moves = "not move" if report.changing_motion else "move"
-        _warn(
+        warn_caller(
             f"model {model.name!r} will {moves} as its file says; print(model.report) "
             "lists all notes:\n" + "\n".join(shown)
         )
 
 
-def _warn(text: str) -> None:
+def warn_caller(text: str) -> None:
     """Warn the code that has called jaxdyn."""
     frame, depth, level = sys._getframe(), 1, 1
     while frame:
@@ -70,8 +70,13 @@ def _warn(text: str) -> None:
     warnings.warn(text, stacklevel=level)
 
 
-def assemble(builder: ModelBuilder, parts: list[Part], merge_fixed: bool) -> None:
-    """Add all parts to the builder, parents first as given.
+def assemble(
+    builder: ModelBuilder,
+    parts: list[Part],
+    merge_fixed: bool,
+    visuals: Mapping[str, list[Visual]] | None = None,
+) -> None:
+    """Add all parts to the builder, parents first as given, and what they show.
 
     With `merge_fixed` a part on a fixed joint becomes a frame of the body that carries
     it and gives that body its mass; fixed to the world, its mass plays no role. The
@@ -112,3 +117,7 @@ def assemble(builder: ModelBuilder, parts: list[Part], merge_fixed: bool) -> Non
         if body != part.name:
             joint_name = part.options.get("joint_name")
             builder.add_frame(part.name, body, R=R, p=p, joint_name=joint_name)
+    for name, shown in (visuals or {}).items():
+        body, R, p = carrier[name]
+        for visual in shown:
+            builder.add_visual(body, visual.moved(R, p))

@@ -40,6 +40,8 @@ from jaxdyn.model.elements import Relation as Relation
 from jaxdyn.model.elements import Row as Row
 from jaxdyn.model.elements import Side as Side
 from jaxdyn.model.elements import Step as Step
+from jaxdyn.model.elements import TriangleMesh as TriangleMesh
+from jaxdyn.model.elements import Visual as Visual
 from jaxdyn.model.elements import as_leaf as as_leaf
 from jaxdyn.model.elements import body_index as body_index
 from jaxdyn.model.inertia import Inertial as Inertial

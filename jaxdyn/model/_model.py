@@ -24,6 +24,7 @@ from jaxdyn.model.elements import (
     Loop,
     Placement,
     Relation,
+    Visual,
     check_loop,
     check_relation,
     force_of,
@@ -42,10 +43,10 @@ class Model(eqx.Module):
     stand in docs/conventions.md.
 
     Attributes:
-        topology: names, parents and joint types, and the report. Names and report do
-            not decide programs: models that differ only in them share compiled programs
-            and can be stacked (`jax.tree.map`). What a compiled program returns, and a
-            stack, has those of the first model.
+        topology: names, parents and joint types, report and visuals. Only parents and
+            joint types decide programs: models that differ in the others share compiled
+            programs and can be stacked (`jax.tree.map`). What a compiled program
+            returns, and a stack, has those of the first model.
         gravity: acceleration of free fall, in world axes.
         R, p: pose of the joint frame of each body in the body frame of its parent.
         axis, axis2: directions of the joint in its joint frame; normalised where used.
@@ -95,7 +96,8 @@ class Model(eqx.Module):
         """The index of a name in a field of the topology, None if it is not there.
 
         Args:
-            field: "names" of bodies, "joint_names", "frame_names" or "report".
+            field: "names" of bodies, "joint_names", "frame_names", "report" or
+                "visuals".
             name: by default the whole field is returned.
         """
         if any(map(is_staged, jax.tree.leaves(self))):
@@ -121,6 +123,11 @@ class Model(eqx.Module):
     def report(self) -> Notes:
         """What a reader left out of its file, repaired or kept as data; a table."""
         return self.find("report")
+
+    @property
+    def visuals(self) -> tuple[Visual, ...]:
+        """The shapes and meshes that bodies show; they have no part in the motion."""
+        return self.find("visuals")
 
     @property
     def joints(self) -> tuple[str, ...]:

@@ -266,7 +266,7 @@ def test_a_messy_file_moves_as_the_same_robot_written_cleanly(rng):
     assert sorted(elements) == [
         *("joint/axis", "joint/axis/@rpy", "joint/limit", "joint/limit", "joint/limit"),
         *("link/@a", "link/inertial", "link/origin", "link/self_filter"),
-        *("robot/gazebo", "robot/material", "robot/plugin:x"),
+        *("robot/gazebo", "robot/plugin:x"),
     ]
 
 

@@ -172,6 +172,7 @@ def _replace(spec: Any, asset: Any) -> list[str]:
         for body, moves in _tree(spec.worldbody):
             for geom in body.geoms:
                 if geom.meshname == asset.name:
+                    geom.rgba = [0.0] * 4  # nothing to see
                     if moves and _weighs(spec, body, geom):
                         bodies.append(body.name or f"body_{body.id}")
                     else:

@@ -16,6 +16,7 @@ from jaxdyn.io.mjcf._equality import add_equalities
 from jaxdyn.io.mjcf._mujoco import passive_off
 from jaxdyn.io.mjcf._notes import notes_on
 from jaxdyn.io.mjcf._tree import WORLD, Tree
+from jaxdyn.io.mjcf._visuals import add_visuals
 from jaxdyn.model import Actuators, GravityCompensation, Model, ModelBuilder, Note
 
 
@@ -82,6 +83,7 @@ def from_mujoco_model(
     exact: solref, solimp and torquescale, which soften them in MuJoCo, play no role.
     Inactive ones are left out.
 
+    Geoms of the groups 0 to 2, which MuJoCo's viewer shows, are in `model.visuals`.
     Contacts and limits are not modelled: limits are data. `model.report` lists what is
     left out or kept as data, and a warning names what changes the motion.
 
@@ -136,6 +138,7 @@ def _translated(
     for frame, (body, R, p), joint_name in tree.frames():
         builder.add_frame(frame, body, R=R, p=p, joint_name=joint_name)
     add_equalities(builder, tree, skip)
+    add_visuals(builder, tree)
     numbers, fixed = actuator_data(tree)
     builder.notes += [*notes, *doubts, *notes_on(tree)]
     builder.notes += [

@@ -5,17 +5,19 @@ import os
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Sequence
 from dataclasses import astuple
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from jaxdyn.io._inertias import check_choice, judged, note_singular
 from jaxdyn.io._parts import Part, assemble, free_name, warn_of_changes
-from jaxdyn.io._xml import read_xml
+from jaxdyn.io._xml import path_of, read_xml
 from jaxdyn.io.urdf._findings import Findings
 from jaxdyn.io.urdf._mimic import add_couplings
 from jaxdyn.io.urdf._parts import end, inertial, part_of
 from jaxdyn.io.urdf._transmissions import take_motors, with_motors
+from jaxdyn.io.urdf._visuals import visuals
 from jaxdyn.io.urdf._xml import by_name, check_processed, clean, label
 from jaxdyn.model import Inertial, Model, ModelBuilder
 
@@ -45,10 +47,11 @@ def load_urdf(
     `Model.with_coupling`. Simple transmissions are motors in `model.actuators` unless
     they have no effort interface; their controls are motor efforts, see `jd.actuate`.
 
-    `model.report` lists what is not read, left out or repaired, and a warning names
-    what changes the motion: docs/conventions.md has a table. A link without
-    `<inertial>` has no mass; where no inertia resists a joint, forward dynamics raise
-    an error.
+    `model.visuals` has the `<visual>` elements. `package://name/rest` is looked for in
+    all folders above the file and in ROS_PACKAGE_PATH. `model.report` lists what is not
+    read, left out or repaired, missing mesh files too, and a warning names what changes
+    the motion: docs/conventions.md has a table. A link without `<inertial>` has no
+    mass; where no inertia resists a joint, forward dynamics raise an error.
 
     Args:
         source: a path, or the URDF text itself (a str whose first character, after
@@ -74,9 +77,10 @@ def load_urdf(
     check_choice(inertia)
     robot = read_xml(source, "URDF", ("robot",))
     check_processed(robot)
-    found = Findings(skip, strict)
+    path, found = path_of(source), Findings(skip, strict)
     links, joints = (by_name(robot, tag, found) for tag in ("link", "joint"))
     motors = take_motors(robot, joints, found)
+    drawn = visuals(robot, links, Path() if path is None else path.parent, found)
     clean(robot, found)
     name = robot.get("name") or "robot"
     if not links:
@@ -105,7 +109,7 @@ def load_urdf(
     found.raise_problems()
 
     builder = ModelBuilder(name, gravity=gravity, base=base)
-    assemble(builder, parts, merge_fixed)
+    assemble(builder, parts, merge_fixed, drawn)
     add_couplings(builder, joints, found)
     builder.notes += found.notes
     model = builder.build(dtype, check_inertia=False)

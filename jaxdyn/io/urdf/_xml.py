@@ -42,6 +42,7 @@ _SKIPPED = {
     *("visual", "collision", "material", "contact", "sensor", "transmission"),
     *("safety_controller", "calibration", "ros2_control", "gazebo"),
 }
+_SEEN = ("link/visual", "robot/material")  # are read by `visuals`
 # what a <gazebo> element may change, with the texts that leave it unchanged
 _OFF = ("", "0", "0.0", "false")
 _GAZEBO_DYNAMICS = {
@@ -138,6 +139,8 @@ def _leave(
             found.left(problem, place, name or "robot", became, True)
     elif place == "joint/mimic" and element.get("type") != "fixed":
         found.note(place, name, "left out: the joint moves on its own", True)
+    elif place in _SEEN:
+        pass
     elif child.tag in _SKIPPED or place == "joint/mimic":
         found.note(place, name, "not read")
     else:

@@ -1,4 +1,4 @@
-"""The elements of a model: joints, cut joints and their rows, force elements."""
+"""The elements of a model: joints, cut joints and rows, force elements, visuals."""
 
 from jaxdyn.model.elements._actuators import Actuators as Actuators
 from jaxdyn.model.elements._couplings import POSITION_LEAVES as POSITION_LEAVES
@@ -36,3 +36,5 @@ from jaxdyn.model.elements._rows import CUT_JOINTS as CUT_JOINTS
 from jaxdyn.model.elements._rows import ROWS as ROWS
 from jaxdyn.model.elements._rows import Row as Row
 from jaxdyn.model.elements._rows import Side as Side
+from jaxdyn.model.elements._visual import TriangleMesh as TriangleMesh
+from jaxdyn.model.elements._visual import Visual as Visual
