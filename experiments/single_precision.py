@@ -287,7 +287,7 @@ def _compiled(function: Callable, method: str) -> Callable:
 
 
 def _model(data: dict[str, Any]) -> jd.Model:
-    return jd.from_dict(data["model"], check_inertia=False)
+    return jd.from_dict(data["model"])
 
 
 def _load(path: Path) -> Any:

@@ -104,6 +104,7 @@ from jaxdyn.io import load as load
 from jaxdyn.io import load_mjcf as load_mjcf
 from jaxdyn.io import load_urdf as load_urdf
 from jaxdyn.io import to_dict as to_dict
+from jaxdyn.io import to_mjcf as to_mjcf
 from jaxdyn.io import to_mujoco as to_mujoco
 from jaxdyn.io import to_urdf as to_urdf
 from jaxdyn.model import AbstractForce as AbstractForce
@@ -118,6 +119,8 @@ from jaxdyn.model import ModelBuilder as ModelBuilder
 from jaxdyn.model import Note as Note
 from jaxdyn.model import Notes as Notes
 from jaxdyn.model import SlenderRods as SlenderRods
+from jaxdyn.model import TriangleMesh as TriangleMesh
+from jaxdyn.model import Visual as Visual
 from jaxdyn.model import from_log_cholesky as from_log_cholesky
 from jaxdyn.model import from_pi as from_pi
 from jaxdyn.model import inertial_parameters as inertial_parameters

@@ -150,6 +150,7 @@ ELSEWHERE = {  # not a function of a state: tested where they are built
     "random_configuration",
     "singular_joints",
     "to_dict",
+    "to_mjcf",
     "to_urdf",
     "with_inertial_parameters",
     "to_log_cholesky",  # only for bodies with a positive definite pseudo-inertia

@@ -20,7 +20,7 @@ def test_importing_jaxdyn_prints_nothing_and_changes_no_configuration():
 def test_importing_jaxdyn_loads_no_plots_or_servers():
     run(
         "import sys, jaxdyn\n"
-        "slow = {'matplotlib', 'mujoco', 'plotly', 'viser', 'optax'}\n"
+        "slow = {'matplotlib', 'mujoco', 'trimesh', 'viser', 'optax'}\n"
         "assert not slow & set(sys.modules), slow & set(sys.modules)"
     )
 

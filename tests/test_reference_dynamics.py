@@ -37,7 +37,11 @@ BUT_SERIAL = [
     else x
     for x in ALL
 ]
-pytestmark = pytest.mark.reference
+pytestmark = [
+    pytest.mark.reference,
+    # inertias of the PUMA are kept as published
+    pytest.mark.filterwarnings("ignore:model '(puma|forest).* will move as its"),
+]
 
 
 def everything(model, q, qd, qdd, tau, f_ext):
@@ -93,7 +97,7 @@ def by_methods(model, q, qd, qdd, tau, f_ext, inverses, forwards, inertias):
 
 
 def assert_states_agree(case, run):
-    model = jd.from_dict(case["model"], check_inertia=False)
+    model = jd.from_dict(case["model"])
     for s in case["states"]:
         inputs = [jnp.asarray(s[key]) for key in ("q", "qd", "qdd", "tau")]
         f_ext = jnp.asarray(s.get("fext_world", np.zeros((model.n, 6))))
@@ -122,7 +126,7 @@ def forest(names):
             bodies.append(copy)
     model = {"name": "forest", "bodies": bodies}
     gravity = CASES[names[0]]["model"]["gravity"]
-    return jd.from_dict(model | {"gravity": gravity}, check_inertia=False)
+    return jd.from_dict(model | {"gravity": gravity})
 
 
 @pytest.fixture(scope="module")
@@ -179,7 +183,7 @@ def test_they_agree_as_users_compile_them(name):
 @pytest.mark.parametrize("name", ALL)
 def test_derivatives_along_tangent_steps_agree_with_independent_software(name):
     case = CASES[name]
-    model = jd.from_dict(case["model"], check_inertia=False)
+    model = jd.from_dict(case["model"])
     nv, bar = model.nv, 1e-8 if model.nv >= 30 else 1e-9
 
     @jax.jit
@@ -289,7 +293,7 @@ def test_recursive_methods_need_no_double_precision_on_the_two_link_arm(
 def test_torques_along_the_motions_of_the_papers(name, model_key, path, tau_key):
     data = load(name) if "cases" not in load(name) else load(name)["cases"][0]
     models = load("mata_puma_line") if model_key not in data else data
-    model = jd.from_dict(models[model_key], check_inertia=False)
+    model = jd.from_dict(models[model_key])
     if "rotor" in tau_key:
         rotors = jnp.asarray(data["model_with_rotor_inertia_armature"])
         model = eqx.tree_at(lambda m: m.armature, model, rotors)

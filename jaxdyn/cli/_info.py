@@ -8,7 +8,7 @@ import jax.numpy as jnp
 
 from jaxdyn.algorithms.kinematics import forward_kinematics, frame_poses, neutral
 from jaxdyn.analysis import check_installation
-from jaxdyn.cli._robots import load
+from jaxdyn.cli._robots import load, warnings_printed
 from jaxdyn.dynamics import gravity_forces, mass_matrix
 from jaxdyn.io import radians
 from jaxdyn.model import Model
@@ -44,7 +44,8 @@ def info(arguments: argparse.Namespace) -> int:
         from jaxdyn.view import draw  # matplotlib only where a picture is wanted
 
         arguments.output.parent.mkdir(parents=True, exist_ok=True)
-        draw(model, pose, arguments.output)
+        with warnings_printed(arguments.robot):
+            draw(model, pose, arguments.output)
         print(f"picture saved in {arguments.output}")
     return 0
 

@@ -159,11 +159,17 @@ def _add_view(made: argparse.ArgumentParser) -> None:
         "result",
         metavar="RESULT",
         help="a folder that jaxdyn simulate has written, or the trajectory.npz in it; "
-        "or a robot, whose joints then follow sliders",
+        "or a robot or its file, whose joints then follow sliders",
     )
-    add("--page", action="store_true", help="write animation.html anew, open nothing")
+    add("--page", action="store_true", help="write a page instead, open nothing")
     add(
         "-o", "--output", type=Path, metavar="FILE", help="where --page writes the page"
+    )
+    add(
+        "--skip",
+        action="append",
+        metavar="PLACE",
+        help="what to leave out of a robot file, such as joint/mimic; may be repeated",
     )
     add("--port", type=int, default=8080, help="of the live view (8080)")
     add("--no-browser", action="store_true", help="print the address, open no browser")

@@ -1,16 +1,18 @@
 """What commands with settings share: how these are read, and where results go."""
 
 import argparse
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
+from jaxdyn.cli._robots import warnings_printed
 from jaxdyn.cli._settings import Output
 from jaxdyn.io import new_results, read_config
 from jaxdyn.model import Model
 
 _Settings = TypeVar("_Settings")
+_SHOWN = ("qd", "tau", "f_ext", "loop_forces")  # on pages, where there are any
 
 
 def settings_of(path: Path, schema: type[_Settings], what: str) -> _Settings:
@@ -54,8 +56,19 @@ def written(arguments: argparse.Namespace) -> Iterator[Path]:
 def animate(output: Output, model: Model, motion: Any, folder: Path) -> None:
     """Writes the page of a motion, if it is wanted; what it needs is loaded here."""
     if output.animation:
-        from jaxdyn.view import save_animation
+        arrays = {name: getattr(motion, name, None) for name in ("ts", "q", *_SHOWN)}
+        save_page(model, arrays, folder / "animation.html", fps=output.fps)
 
-        options: dict[str, Any] = dict(qd=motion.qd, tau=motion.tau, fps=output.fps)
-        page = folder / "animation.html"
-        save_animation(model, motion.ts, motion.q, page, **options)
+
+def save_page(
+    model: Model, arrays: Mapping[str, Any], page: Path, **options: Any
+) -> None:
+    """Writes the page of the arrays of a result, with arrows of its forces."""
+    from jaxdyn.view import save_animation  # what it needs is loaded here
+
+    shown = {name: arrays.get(name) for name in _SHOWN}
+    f_ext = shown.pop("f_ext")
+    forces = {} if f_ext is None else {"external forces": f_ext}
+    ts, q = arrays["ts"], arrays["q"]
+    with warnings_printed(model.name):
+        save_animation(model, ts, q, page, forces=forces, **shown, **options)

@@ -4,6 +4,8 @@ import difflib
 import inspect
 import sys
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,7 @@ _SIZED = {"chain": {"n": 7}, "random_tree": {"seed": 1}}
 
 def load(robot: str, folder: Path = Path(), /, **options: Any) -> Model:
     """The robot with this name or in this file, made or read with these options."""
-    if robot not in KNOWN and is_robot(robot):
+    if robot not in KNOWN and (is_robot(robot) or (folder / robot).is_file()):
         if not (folder / robot).is_file():
             raise ValueError(f"robot {robot!r}: there is no file {folder / robot}.")
         make, known = partial(load_file, folder / robot), [*options]
@@ -42,14 +44,23 @@ def load(robot: str, folder: Path = Path(), /, **options: Any) -> Model:
                 f"{', '.join(x for x in known if x != 'dtype')}."
             )
     try:
-        with warnings.catch_warnings(record=True) as doubts:
-            model = make(**options)
+        with warnings_printed(robot):
+            return make(**options)
     except TypeError as error:  # such as a text where a number is wanted
         reason = str(error).splitlines()[0]
         raise ValueError(f"robot {robot!r}: {reason}.") from None
-    for doubt in doubts:
-        print(f"jaxdyn: {robot}: {doubt.message}", file=sys.stderr)
-    return model
+
+
+@contextmanager
+def warnings_printed(robot: str) -> Iterator[None]:
+    """Print warnings as what they are: words on a robot, not on a line of code."""
+
+    def show(message: Warning | str, *place: object) -> None:
+        print(f"jaxdyn: {robot}: {message}", file=sys.stderr)
+
+    with warnings.catch_warnings():
+        warnings.showwarning = show
+        yield
 
 
 def robot_model(given: str | Robot, folder: Path, dtype: str = "float64") -> Model:

@@ -23,6 +23,7 @@ from jaxdyn.io._page import inline_html as inline_html
 from jaxdyn.io._page import page_section as page_section
 from jaxdyn.io._page import save_page as save_page
 from jaxdyn.io._page import write_page as write_page
+from jaxdyn.io._parts import warn_caller as warn_caller
 from jaxdyn.io._pose import rotation_about as rotation_about
 from jaxdyn.io._report import Figure as Figure
 from jaxdyn.io._report import Report as Report
@@ -37,6 +38,7 @@ from jaxdyn.io._table import write_csv as write_csv
 from jaxdyn.io.mjcf import from_mujoco as from_mujoco
 from jaxdyn.io.mjcf import from_mujoco_model as from_mujoco_model
 from jaxdyn.io.mjcf import load_mjcf as load_mjcf
+from jaxdyn.io.mjcf import to_mjcf as to_mjcf
 from jaxdyn.io.mjcf import to_mujoco as to_mujoco
 from jaxdyn.io.urdf import load_urdf as load_urdf
 from jaxdyn.io.urdf import to_urdf as to_urdf

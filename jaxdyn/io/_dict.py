@@ -6,9 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from jaxdyn.io._parts import warn_of_doubts
+from jaxdyn.io._dict_elements import (
+    actuator_data,
+    add_coupling,
+    coupling_data,
+    force_data,
+    known_keys,
+    plain,
+    with_actuators,
+    with_forces,
+)
+from jaxdyn.io._inertias import built, check_choice, judged
+from jaxdyn.io._parts import warn_of_changes
 from jaxdyn.model import (
     FRICTION_SPEED,
+    Actuators,
     Inertial,
     Loop,
     Model,
@@ -18,6 +30,7 @@ from jaxdyn.model import (
 )
 
 _MODEL_KEYS = {"name", "gravity", "nq", "nv", "bodies", "base", "frames", "loops"}
+_ELEMENTS = {"forces", "actuators", "couplings"}
 _NOTES = {"dh", "tool_frame", "sequence", "units", "independent", "actuated"}
 _BODY_KEYS = {"name", "parent", "joint", "mass", "com", "inertia"}
 _PLACES = ("idx_q", "nq", "idx_v", "nv")
@@ -36,7 +49,11 @@ _EFFECTS = {
 
 
 def from_dict(
-    data: dict[str, Any], *, check_inertia: bool | None = None, dtype: Any = None
+    data: dict[str, Any],
+    *,
+    inertia: str = "as given",
+    strict: bool = False,
+    dtype: Any = None,
 ) -> Model:
     """The model described by a dictionary.
 
@@ -49,63 +66,77 @@ def from_dict(
     `parent` is an index, -1 for the world; parents precede their children. Optional: nq
     and nv of the model, idx_q, nq, idx_v, nv of a body (checked); the joint's name,
     pitch, armature, damping, friction, friction_speed, stiffness, rest, limits lower,
-    upper, effort, velocity; `base` (the name of the world), `frames` and `loops` of the
-    model. Notes that describe where a model came from (dh, tool_frame, sequence, units,
-    independent, actuated) are accepted and not kept.
+    upper, effort, velocity; `base` (the name of the world), `frames`, `loops`,
+    `couplings`, `forces` and `actuators` of the model, as `to_dict` writes them; idx_q
+    and idx_v count every joint of the tree. Notes that describe where a
+    model came from (dh, tool_frame, sequence, units, independent, actuated) are
+    accepted and not kept.
 
     Args:
-        check_inertia: None warns of inertias that violate the triangle inequality, and
-            True makes them an error. False accepts them, negative ones, and joints that
-            no inertia resists (see `singular_joints`).
+        inertia: what becomes of inertias that no body has, as in `load_urdf`.
+        strict: True makes negative principal inertias, and joints that no inertia
+            resists, an error; they are noted in `model.report` else, with a warning.
         dtype: type of the leaves, by default JAX's default floating type.
     """
-    _known(data, "model", _MODEL_KEYS | _NOTES, required={"bodies"})
+    model = read_dict(data, inertia, strict, dtype)
+    warn_of_changes(model)
+    return model
+
+
+def read_dict(
+    data: dict[str, Any],
+    inertia: str = "as given",
+    strict: bool = False,
+    dtype: Any = None,
+) -> Model:
+    """The model of a dictionary, without warnings."""
+    check_choice(inertia)
+    known_keys(data, "model", _MODEL_KEYS | _ELEMENTS | _NOTES, required={"bodies"})
     builder = ModelBuilder(
         data.get("name", "robot"),
         gravity=data.get("gravity", (0.0, 0.0, -9.81)),
         base=data.get("base", "base"),
     )
-    inertials = {}
-    for i, body in enumerate(_listed(data, "bodies")):
-        inertial = _add_body(builder, i, body, check_inertia)
-        inertials[body["name"]] = inertial
+    bodies = _listed(data, "bodies")
+    given = dict(_inertial(i, body) for i, body in enumerate(bodies))
+    inertials, builder.notes = judged(given, inertia, strict)
+    for body in bodies:
+        _add_body(builder, body, inertials[body["name"]])
     for frame in _listed(data, "frames"):
         keys = {"name", "body", "R", "p", "joint_name"}
-        _known(frame, "frame", keys, required={"name", "body"})
+        known_keys(frame, "frame", keys, required={"name", "body"})
         builder.add_frame(**frame)
     for loop in _listed(data, "loops"):
         _add_loop(builder, loop)
-    model = builder.build(dtype, check_inertia=check_inertia is not False)
+    for coupling in _listed(data, "couplings"):
+        add_coupling(builder, coupling)
+    model = built(builder, dtype, strict)
     _check_places(data, model)
-    if check_inertia is None:
-        warn_of_doubts(inertials)
-    return model
+    model = with_forces(model, _listed(data, "forces"))
+    return with_actuators(model, data["actuators"]) if "actuators" in data else model
 
 
 def to_dict(model: Model) -> dict[str, Any]:
     """The model as a dictionary of plain numbers, read back by `from_dict`.
 
-    Actuators and the report of a reader are not written.
+    `json` keeps every digit of it, and infinite numbers. The report of a reader is not
+    written.
 
     Raises:
         ValueError: a leaf has the wrong shape, as in a batch of models, or the model
-            has force elements, for which there is no format yet.
+            has a force element of a class that is not in `FORCES`.
     """
     (model,) = arguments(model)
-    if model.forces:
-        raise ValueError(
-            f"model {model.name!r} has force elements, expected none: write the model "
-            "without them, and add them again by with_force."
-        )
+    tree, others = model.tree, {"topology", "loops", *_ELEMENTS}
     leaves = {
-        field.name: np.asarray(getattr(model, field.name), float)
-        for field in dataclasses.fields(model)
-        if field.name not in ("loops", "forces", "topology", "actuators")
+        field.name: np.asarray(getattr(tree, field.name), float)
+        for field in dataclasses.fields(tree)
+        if field.name not in others
     }
-    bodies = [_body(model, leaves, i) for i in range(model.n)]
+    bodies = [_body(tree, leaves, i) for i in range(model.n)]
     result = {
         "name": model.name,
-        "gravity": _list(model.gravity),
+        "gravity": plain(model.gravity),
         "nq": model.nq,
         "nv": model.nv,
         "bodies": bodies,
@@ -116,6 +147,13 @@ def to_dict(model: Model) -> dict[str, Any]:
         result["frames"] = [_frame(model, k) for k in range(len(model.frame_names))]
     if model.loops:
         result["loops"] = [_loop(k, loop) for k, loop in enumerate(model.loops)]
+    if model.couplings:
+        relations = model.couplings.relations()
+        result["couplings"] = [coupling_data(model, x) for x in relations]
+    if model.forces:
+        result["forces"] = [force_data(k, x) for k, x in enumerate(model.forces)]
+    if isinstance(model.actuators, Actuators):
+        result["actuators"] = actuator_data(model.actuators)
     return result
 
 
@@ -126,18 +164,28 @@ def _listed(data: dict[str, Any], key: str) -> Sequence[Any]:
     return found
 
 
-def _add_body(
-    builder: ModelBuilder, i: int, body: Any, check_inertia: bool | None
-) -> Inertial:
-    """Adds the i-th body and returns its inertial data."""
+def _inertial(i: int, body: Any) -> tuple[str, Inertial]:
+    """Name and inertial data of the i-th body."""
     named = isinstance(body, dict) and "name" in body
     what = f"body {body['name']!r}" if named else f"body {i}"
-    _known(body, what, _BODY_KEYS.union(_PLACES), required=_BODY_KEYS)
-    joint = body["joint"]
+    known_keys(body, what, _BODY_KEYS.union(_PLACES), required=_BODY_KEYS)
+    name = body["name"]
+    if not isinstance(name, str):
+        raise ValueError(f"a body has the name {name!r}, expected a text.")
+    inertial = Inertial(
+        float(check_finite(name, "mass", body["mass"], ())),
+        check_finite(name, "com", body["com"], (3,)),
+        check_finite(name, "inertia", body["inertia"], (3, 3)),
+    )
+    return name, inertial.check(name, triangle=False, positive=False)
+
+
+def _add_body(builder: ModelBuilder, body: Any, inertial: Inertial) -> None:
+    what, joint = f"body {body['name']!r}", body["joint"]
     keys = _JOINT_KEYS | {*_EFFECTS, "rest"}
-    _known(joint, f"joint of {what}", keys, required={"type", "placement"})
+    known_keys(joint, f"joint of {what}", keys, required={"type", "placement"})
     placement = joint["placement"]
-    _known(placement, f"placement of {what}", {"R", "p"}, required={"R", "p"})
+    known_keys(placement, f"placement of {what}", {"R", "p"}, required={"R", "p"})
     if isinstance(body["parent"], bool) or not isinstance(
         body["parent"], int | np.integer
     ):
@@ -146,11 +194,6 @@ def _add_body(
             "-1 for the world."
         )
     options = {k: v for k, v in joint.items() if k not in {"type", "placement", "name"}}
-    inertial = Inertial(
-        float(check_finite(body["name"], "mass", body["mass"], ())),
-        check_finite(body["name"], "com", body["com"], (3,)),
-        check_finite(body["name"], "inertia", body["inertia"], (3, 3)),
-    )
     builder.add_body(
         body["name"],
         int(body["parent"]),
@@ -159,15 +202,16 @@ def _add_body(
         p=placement["p"],
         inertial=inertial,
         joint_name=joint.get("name"),
-        check_inertia=check_inertia,
+        check_inertia=False,
         **options,
     )
-    return inertial
 
 
 def _add_loop(builder: ModelBuilder, loop: Any) -> None:
     required = {"body_a", "p_a", "body_b", "p_b"}
-    _known(loop, "loop", required | {"R_a", "R_b", "joint", "axes", "name"}, required)
+    known_keys(
+        loop, "loop", required | {"R_a", "R_b", "joint", "axes", "name"}, required
+    )
     a, b = ((loop.get(f"R_{side}"), loop[f"p_{side}"]) for side in "ab")
     options = {key: loop.get(key) for key in ("joint", "axes", "name")}
     builder.add_loop(loop["body_a"], a, loop["body_b"], b, **options)
@@ -178,9 +222,9 @@ def _loop(k: int, loop: Loop) -> dict[str, Any]:
     for side in "ab":
         R = np.asarray(getattr(loop, f"R_{side}"), float)
         result[f"body_{side}"] = getattr(loop, f"body_{side}")
-        result[f"p_{side}"] = _list(getattr(loop, f"p_{side}"))
+        result[f"p_{side}"] = plain(getattr(loop, f"p_{side}"))
         if (np.eye(3) != R).any():
-            result[f"R_{side}"] = _list(R)
+            result[f"R_{side}"] = plain(R)
     if loop.joint in ("point", "spherical"):
         result["axes"] = list(loop.axes or (0, 1, 2))
     else:
@@ -194,12 +238,12 @@ def _body(model: Model, leaves: dict[str, np.ndarray], i: int) -> dict[str, Any]
     q, v = (slice(*s[i : i + 2]) for s in (t.q_start, t.v_start))
     joint: dict[str, Any] = {
         "type": model.joints[i],
-        "placement": {"R": _list(leaves["R"][i]), "p": _list(leaves["p"][i])},
+        "placement": {"R": plain(leaves["R"][i]), "p": plain(leaves["p"][i])},
     }
     if kind.axes >= 1:
-        joint["axis"] = _list(leaves["axis"][i])
+        joint["axis"] = plain(leaves["axis"][i])
     if kind.axes == 2:
-        joint["axis2"] = _list(leaves["axis2"][i])
+        joint["axis2"] = plain(leaves["axis2"][i])
     if model.joints[i] == "helical":
         joint["pitch"] = float(leaves["pitch"][i])
     if model.joint_names[i] != f"j_{model.names[i]}":
@@ -207,16 +251,16 @@ def _body(model: Model, leaves: dict[str, np.ndarray], i: int) -> dict[str, Any]
     for key, default in _EFFECTS.items():
         values = leaves[key][q if key in ("lower", "upper") else v]
         if (values != model.dtype.type(default)).any():
-            joint[key] = _list(values)
+            joint[key] = plain(values)
     if (leaves["rest"][q] != kind.neutral).any():
-        joint["rest"] = _list(leaves["rest"][q])
+        joint["rest"] = plain(leaves["rest"][q])
     return {
         "name": model.names[i],
         "parent": model.parents[i],
         "joint": joint,
         "mass": float(leaves["mass"][i]),
-        "com": _list(leaves["com"][i]),
-        "inertia": _list(leaves["inertia"][i]),
+        "com": plain(leaves["com"][i]),
+        "inertia": plain(leaves["inertia"][i]),
         "idx_q": q.start,
         "nq": kind.nq,
         "idx_v": v.start,
@@ -229,15 +273,15 @@ def _frame(model: Model, k: int) -> dict[str, Any]:
     frame = {
         "name": name,
         "body": model.frame_bodies[k],
-        "R": _list(model.frame_R[k]),
-        "p": _list(model.frame_p[k]),
+        "R": plain(model.frame_R[k]),
+        "p": plain(model.frame_p[k]),
     }
     return frame if joint_name == f"j_{name}" else frame | {"joint_name": joint_name}
 
 
 def _check_places(data: dict[str, Any], model: Model) -> None:
     """Counts and places are redundant: where they are given they must agree."""
-    t = model.topology
+    t = model.tree.topology
     pairs = [("model", key, data.get(key), getattr(model, key)) for key in ("nq", "nv")]
     for i, body in enumerate(data["bodies"]):
         kind, what = t.types[i], f"body {t.names[i]!r}"
@@ -250,21 +294,3 @@ def _check_places(data: dict[str, Any], model: Model) -> None:
                 f"{what}: {key} is {given}, expected {value} from the joint types: "
                 "correct it or leave it out."
             )
-
-
-def _known(data: Any, what: str, keys: set[str], required: set[str]) -> None:
-    if not isinstance(data, dict):
-        raise ValueError(f"{what} is {data!r}, expected a dictionary.")
-    for key in data:
-        if key not in keys:
-            raise ValueError(
-                f"{what} has the key {key!r}, expected only: "
-                f"{', '.join(sorted(keys))}: remove it, or correct its spelling."
-            )
-    for key in sorted(required):
-        if key not in data:
-            raise ValueError(f"{what} has no {key!r}: add it.")
-
-
-def _list(x: Any) -> Any:
-    return np.asarray(x, float).tolist()

@@ -2,13 +2,13 @@
 
 import sys
 import warnings
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from jaxdyn.model import UNRESISTED, Inertial, Model, ModelBuilder
+from jaxdyn.model import UNRESISTED, Inertial, Model, ModelBuilder, Visual
 
 _SHOWN = 5  # notes in a warning
 # what is warned of although the motion is that of the file
@@ -37,6 +37,13 @@ class Part:
     options: dict[str, Any] = field(default_factory=dict)
 
 
+def free_name(name: str, taken: Container[str | None]) -> str:
+    """The name with as many underscores behind it as make it differ from others."""
+    while name in taken:
+        name += "_"
+    return name
+
+
 def warn_of_changes(model: Model) -> None:
     """Warn once of what a reader left out of a model that moves differently for it."""
     report = model.report
@@ -46,24 +53,13 @@ def warn_of_changes(model: Model) -> None:
         if len(found) > _SHOWN:
             shown.append(f"  ... and {len(found) - _SHOWN} more")
         moves = "not move" if report.changing_motion else "move"
-        _warn(
+        warn_caller(
             f"model {model.name!r} will {moves} as its file says; print(model.report) "
             "lists all notes:\n" + "\n".join(shown)
         )
 
 
-def warn_of_doubts(inertials: Mapping[str, Inertial]) -> None:
-    """Warn once of bodies with inertias that none can have."""
-    doubts = {name: inertial.doubt() for name, inertial in inertials.items()}
-    found = [f"body {name!r}: {doubt}" for name, doubt in doubts.items() if doubt]
-    if found:
-        _warn(
-            f"{'; '.join(found)}: correct the inertia, or accept it with "
-            "check_inertia=False."
-        )
-
-
-def _warn(text: str) -> None:
+def warn_caller(text: str) -> None:
     """Warn the code that has called jaxdyn."""
     frame, depth, level = sys._getframe(), 1, 1
     while frame:
@@ -74,20 +70,25 @@ def _warn(text: str) -> None:
     warnings.warn(text, stacklevel=level)
 
 
-def assemble(builder: ModelBuilder, parts: list[Part], merge_fixed: bool) -> None:
-    """Add all parts to the builder, parents first as given.
+def assemble(
+    builder: ModelBuilder,
+    parts: list[Part],
+    merge_fixed: bool,
+    visuals: Mapping[str, list[Visual]] | None = None,
+) -> None:
+    """Add all parts to the builder, parents first as given, and what they show.
 
     With `merge_fixed` a part on a fixed joint becomes a frame of the body that carries
     it and gives that body its mass; fixed to the world, its mass plays no role. The
-    inertial data of each part are checked, since a sum could hide what is wrong.
+    inertial data of each part are checked, since a sum could hide what is wrong; the
+    reader judges inertias that no body has.
     """
     carrier: dict[str, tuple[str, np.ndarray, np.ndarray]] = {
         builder.base: (builder.base, np.eye(3), np.zeros(3))
     }  # for each part the body that carries it and its pose there
     inertials: dict[str, Inertial] = {}
     for part in parts:
-        check = part.options.get("check_inertia", True)
-        part.inertial.check(part.name, bool(check), check is not False)
+        part.inertial.check(part.name, triangle=False, positive=False)
         body, R, p = carrier[part.parent]
         if merge_fixed and part.joint == "fixed":
             R, p = R @ part.R, p + R @ part.p
@@ -108,6 +109,7 @@ def assemble(builder: ModelBuilder, parts: list[Part], merge_fixed: bool) -> Non
                 R=R @ part.R,
                 p=p + R @ part.p,
                 inertial=inertials[part.name],
+                check_inertia=False,
                 **part.options,
             )
     for part in parts:
@@ -115,3 +117,7 @@ def assemble(builder: ModelBuilder, parts: list[Part], merge_fixed: bool) -> Non
         if body != part.name:
             joint_name = part.options.get("joint_name")
             builder.add_frame(part.name, body, R=R, p=p, joint_name=joint_name)
+    for name, shown in (visuals or {}).items():
+        body, R, p = carrier[name]
+        for visual in shown:
+            builder.add_visual(body, visual.moved(R, p))

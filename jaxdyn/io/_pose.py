@@ -38,3 +38,13 @@ def quaternion_to_matrix(x: float, y: float, z: float, w: float) -> np.ndarray:
     x, y, z, w = unit_vectors(np.array([x, y, z, w]))
     K = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
     return np.eye(3) + 2 * w * K + 2 * K @ K
+
+
+def matrix_to_quaternion(R: np.ndarray) -> np.ndarray:
+    """The unit quaternion x, y, z, w of a rotation."""
+    s = np.array([R[2, 1] - R[1, 2], R[0, 2] - R[2, 0], R[1, 0] - R[0, 1]])
+    trace = np.trace(R)
+    products = np.block(
+        [[R + R.T + (1 - trace) * np.eye(3), s[:, None]], [s, 1 + trace]]
+    )  # 4 q qᵀ
+    return unit_vectors(products[np.argmax(products.diagonal())])

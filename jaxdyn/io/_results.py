@@ -14,9 +14,10 @@ import jax
 import numpy as np
 
 from jaxdyn.io._config import config_dict
-from jaxdyn.io._dict import from_dict, to_dict
+from jaxdyn.io._dict import read_dict, to_dict
 from jaxdyn.io._drafts import draft, sweep
 from jaxdyn.io._npz import read_npz
+from jaxdyn.io._visuals import add_stored_visuals, visual_arrays
 from jaxdyn.model import Model
 
 _MARK = ".jaxdyn"  # a folder with this file was written here and may be replaced
@@ -71,7 +72,7 @@ def check_results(folder: str | os.PathLike[str], force: bool = False) -> None:
 def save_trajectory(
     folder: str | os.PathLike[str], model: Model, trajectory: Any, **more: Any
 ) -> Path:
-    """Writes `trajectory.npz`: the arrays of a trajectory, and the model as text.
+    """Writes `trajectory.npz`: the arrays of a trajectory, the model and its visuals.
 
     Args:
         trajectory: has the arrays ts, q, qd, and may have qdd, tau, f_ext,
@@ -89,6 +90,7 @@ def save_trajectory(
         allow_pickle=False,
         model=np.array(json.dumps(to_dict(model))),
         dtype=np.array(str(model.dtype)),
+        **visual_arrays(model),
         **arrays,
     )
     return path
@@ -122,7 +124,9 @@ def _stored_model(file: Path, arrays: dict[str, np.ndarray]) -> Model:
         if dtype not in _TYPES:
             raise ValueError(f"dtype is {dtype!r}, expected 'float32' or 'float64'")
         known = jax.dtypes.canonicalize_dtype(dtype)  # float32 without jax_enable_x64
-        return from_dict(json.loads(text), check_inertia=False, dtype=known)
+        model = read_dict(json.loads(text), dtype=known)
+        add_stored_visuals(model, arrays)
+        return model
     except KeyError as error:
         reason = f"it has no {error}"
     except (ValueError, TypeError, RecursionError) as error:

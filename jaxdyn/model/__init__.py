@@ -24,6 +24,7 @@ from jaxdyn.model._report import Notes as Notes
 from jaxdyn.model._singular import singular_joints as singular_joints
 from jaxdyn.model.elements import COUPLED_TYPES as COUPLED_TYPES
 from jaxdyn.model.elements import CUT_JOINTS as CUT_JOINTS
+from jaxdyn.model.elements import FORCES as FORCES
 from jaxdyn.model.elements import FRICTION_SPEED as FRICTION_SPEED
 from jaxdyn.model.elements import JOINT_TYPES as JOINT_TYPES
 from jaxdyn.model.elements import ROWS as ROWS
@@ -35,9 +36,12 @@ from jaxdyn.model.elements import GravityCompensation as GravityCompensation
 from jaxdyn.model.elements import JointType as JointType
 from jaxdyn.model.elements import Loads as Loads
 from jaxdyn.model.elements import Loop as Loop
+from jaxdyn.model.elements import Relation as Relation
 from jaxdyn.model.elements import Row as Row
 from jaxdyn.model.elements import Side as Side
 from jaxdyn.model.elements import Step as Step
+from jaxdyn.model.elements import TriangleMesh as TriangleMesh
+from jaxdyn.model.elements import Visual as Visual
 from jaxdyn.model.elements import as_leaf as as_leaf
 from jaxdyn.model.elements import body_index as body_index
 from jaxdyn.model.inertia import Inertial as Inertial

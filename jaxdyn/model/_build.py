@@ -1,6 +1,7 @@
 """Building a model body by body, on the host, with every check on its data."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import jax.numpy as jnp
@@ -23,6 +24,7 @@ from jaxdyn.model.elements import (
     DOF_EFFECTS,
     DOF_LIMITS,
     Placement,
+    Visual,
     check_axes,
     check_effects,
     check_joint,
@@ -66,6 +68,7 @@ class ModelBuilder:
         self._loops: list[dict[str, Any]] = []
         self._couplings: list[dict[str, Any]] = []
         self.notes: list[Note] = []  # of a reader, for `Model.report`
+        self._visuals: list[Visual] = []
 
     @property
     def names(self) -> list[str]:
@@ -196,6 +199,11 @@ class ModelBuilder:
         """
         self._couplings.append(dict(joint=joint, ratios=ratios, **options))
 
+    def add_visual(self, body: Body | None, visual: Visual) -> None:
+        """Show a shape on a body; None or the name of the base for the world."""
+        at = self._parent(f"visual {visual.name!r}", body)
+        self._visuals.append(replace(visual, body=at))
+
     def build(
         self, dtype: DTypeLike | None = None, *, check_inertia: bool = True
     ) -> Model:
@@ -243,6 +251,7 @@ class ModelBuilder:
             frame_bodies=tuple(frame["body"] for frame in frames),
             frame_joint_names=tuple(frame["joint_name"] for frame in frames),
             report=Notes(self.notes),
+            visuals=tuple(self._visuals),
         )
 
     def _leaves(self) -> dict[str, np.ndarray]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 import jax.numpy as jnp
 import numpy as np
 
-from jaxdyn.model._model import Model
+from jaxdyn.model._model import Model, on_host
 from jaxdyn.model._singular import singular_joints
 from jaxdyn.model.elements import (
     POSITION_LEAVES,
@@ -39,9 +39,11 @@ def coupled(tree: Model, relations: Sequence[Relation]) -> Model:
     at_q, at_v = (np.array(starts, int)[removed] for starts in (t.q_start, t.v_start))
     places = dict.fromkeys(RATE_LEAVES, at_v) | dict.fromkeys(POSITION_LEAVES, at_q)
     numbers = (*rows, np.reshape([r.polynomial for r in found], (len(found), -1)))
+    values = {name: on_host(getattr(tree, name)) for name in places}
+    followers = {name: jnp.asarray(values[name][at]) for name, at in places.items()}
     couplings = Couplings(
         *(jnp.asarray(x, tree.dtype) for x in numbers),
-        **{name: getattr(tree, name)[place] for name, place in places.items()},
+        **followers,
         joints=tuple(r.joint for r in found),
         sources=tuple(r.sources for r in found),
         is_geared=tuple(r.is_geared for r in found),
@@ -51,7 +53,8 @@ def coupled(tree: Model, relations: Sequence[Relation]) -> Model:
     kinds = {r.joint: "geared" if r.is_geared else "coupled" for r in found}
     joints = tuple(kinds.get(i, joint) for i, joint in enumerate(t.joints))
     kept = {
-        name: jnp.delete(getattr(tree, name), place) for name, place in places.items()
+        name: jnp.asarray(x[np.setdiff1d(np.arange(len(x)), places[name])])
+        for name, x in values.items()
     }
     return replace(
         tree, topology=replace(t, joints=joints), couplings=couplings, **kept

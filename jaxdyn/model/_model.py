@@ -24,6 +24,7 @@ from jaxdyn.model.elements import (
     Loop,
     Placement,
     Relation,
+    Visual,
     check_loop,
     check_relation,
     force_of,
@@ -42,10 +43,10 @@ class Model(eqx.Module):
     stand in docs/conventions.md.
 
     Attributes:
-        topology: names, parents and joint types, and the report. Names and report do
-            not decide programs: models that differ only in them share compiled programs
-            and can be stacked (`jax.tree.map`). What a compiled program returns, and a
-            stack, has those of the first model.
+        topology: names, parents and joint types, report and visuals. Only parents and
+            joint types decide programs: models that differ in the others share compiled
+            programs and can be stacked (`jax.tree.map`). What a compiled program
+            returns, and a stack, has those of the first model.
         gravity: acceleration of free fall, in world axes.
         R, p: pose of the joint frame of each body in the body frame of its parent.
         axis, axis2: directions of the joint in its joint frame; normalised where used.
@@ -95,7 +96,8 @@ class Model(eqx.Module):
         """The index of a name in a field of the topology, None if it is not there.
 
         Args:
-            field: "names" of bodies, "joint_names", "frame_names" or "report".
+            field: "names" of bodies, "joint_names", "frame_names", "report" or
+                "visuals".
             name: by default the whole field is returned.
         """
         if any(map(is_staged, jax.tree.leaves(self))):
@@ -121,6 +123,11 @@ class Model(eqx.Module):
     def report(self) -> Notes:
         """What a reader left out of its file, repaired or kept as data; a table."""
         return self.find("report")
+
+    @property
+    def visuals(self) -> tuple[Visual, ...]:
+        """The shapes and meshes that bodies show; they have no part in the motion."""
+        return self.find("visuals")
 
     @property
     def joints(self) -> tuple[str, ...]:
@@ -299,8 +306,10 @@ class Model(eqx.Module):
         at = coupled_places(self.topology, x.tree, x.joints, x.sources)
 
         def whole(name: str, index: np.ndarray) -> Array:
-            both = jnp.concatenate([getattr(self, name), getattr(x, name)])
-            return take(both, index)
+            both = [on_host(getattr(y, name)) for y in (self, x)]
+            if any(isinstance(y, Tracer) for y in both):
+                return take(jnp.concatenate(both), index)
+            return jnp.asarray(np.concatenate(both)[index])
 
         leaves = {name: whole(name, at.own_v) for name in RATE_LEAVES}
         leaves |= {name: whole(name, at.own_q) for name in POSITION_LEAVES}
@@ -360,3 +369,8 @@ class Model(eqx.Module):
             return show(self.topology, None, self.loops, self.couplings)
         values = {name: np.asarray(x) for name, x in leaves.items()}
         return show(self.topology, values, self.loops, self.couplings)
+
+
+def on_host(leaf: Array) -> Array | np.ndarray:
+    """The leaf as an array of NumPy, if it can be: that compiles nothing."""
+    return leaf if isinstance(leaf, Tracer) else np.asarray(leaf)

@@ -9,8 +9,10 @@ from jaxdyn.view._fits import plot_deviations as plot_deviations
 from jaxdyn.view._fits import plot_fit as plot_fit
 from jaxdyn.view._fits import plot_history as plot_history
 from jaxdyn.view._fits import plot_intervals as plot_intervals
+from jaxdyn.view._gltf import save_gltf as save_gltf
 from jaxdyn.view._live import Player as Player
 from jaxdyn.view._live import Poser as Poser
 from jaxdyn.view._live import serve as serve
 from jaxdyn.view._plots import draw as draw
 from jaxdyn.view._plots import save_plots as save_plots
+from jaxdyn.view._rerun import save_rerun as save_rerun

@@ -4,24 +4,34 @@ import base64
 import json
 import os
 import re
+from collections.abc import Mapping
+from contextlib import suppress
 from html import escape
 from importlib import resources
+from io import BytesIO
 from pathlib import Path
 from typing import Any
+from zipfile import ZipFile
 
 import numpy as np
 
-from jaxdyn.model import Model
+from jaxdyn.model import Model, TriangleMesh
 from jaxdyn.view._colors import body_colors
 from jaxdyn.view._coordinates import SI, Units, kinds_in, positions, quantities, rates
+from jaxdyn.view._forces import Arrows, arrows
+from jaxdyn.view._meshes import simplified
 from jaxdyn.view._samples import Samples, samples
 from jaxdyn.view._scene import TRACES, Floor, Scene, scene
+from jaxdyn.view._shapes import Piece, quaternions
 from jaxdyn.view._skeleton import Motion, motion
-from jaxdyn.view._solids import quaternions
 
-_BYTES = 2_100_000  # of samples and shapes in a page, so that it stays under 8 MB
-_SHAPE = 2_500  # bytes of the shape of a body
+_BYTES = 900_000  # of samples in a page, so that it stays under 2 MB without meshes
+_SHAPE = 300  # bytes of the skeleton of a body
 _FEWEST = 300  # samples, where there are so many: slow motion stays smooth
+_VIEWER = "viewer.zip"
+_SCRIPTS = ("stage.js", "plots.js", "player.js")
+# three.js as trimesh brings it, before the controls and loaders that follow it
+_THREE = re.compile(r"<script>(/\*\*.*?__esModule\",\{value:!0\}\)\}\)+;)", re.DOTALL)
 
 
 def save_animation(
@@ -32,8 +42,12 @@ def save_animation(
     *,
     qd: Any = None,
     tau: Any = None,
+    forces: Mapping[str, Any] | None = None,
+    loop_forces: Any = None,
+    look: str | None = None,
     title: str | None = None,
     fps: float = 60.0,
+    mesh_bytes: float = 4e6,
     units: Units = SI,
 ) -> Path:
     """Save a page that shows the motion, and return its path.
@@ -45,18 +59,28 @@ def save_animation(
         ts, q: times [times] and positions [times, nq]. Between rows the page blends
             the poses of the bodies: a row each 1/30 s looks right.
         qd, tau: rates and joint forces [times, nv], plotted where given.
+        forces: what arrows show, by name: wrenches on the bodies at their origins in
+            world axes [times, n, 6], such as `f_ext` and `joint_reactions`.
+        loop_forces: those of a trajectory [times, nc], arrows too.
+        look: "visual" as the robot's file shows it, or "skeleton"; the page can switch.
+            By default visuals, where more than half of the mass has some; a model
+            without any is a skeleton.
         title: what stands above; the name of the robot unless given.
         fps: how many rows for each unit of time the page keeps, if it can.
+        mesh_bytes: meshes are simplified until they take no more of the page.
 
     Raises:
         ValueError: the arrays do not fit the model; see `samples`.
     """
     if not fps > 0.0:
         raise ValueError(f"fps is {fps}, expected a positive number.")
+    if not mesh_bytes > 0.0:
+        raise ValueError(f"mesh_bytes is {mesh_bytes}, expected a positive number.")
     rows = samples(model, ts, q, qd=qd, tau=tau)
-    rows = rows.at(_kept(rows, model, fps))
+    rows = rows.at(_kept(rows, model, fps, len(forces or {})))
+    pushed = arrows(model, rows, forces or {}, loop_forces)
     moved = motion(model, rows.q)
-    shown = scene(model, moved)
+    shown = scene(model, moved, look)
     title = model.name if title is None else title
     data = {
         "title": title,
@@ -67,7 +91,10 @@ def save_animation(
             "positions": _floats(moved.p[:, :-1]),
             "quaternions": _floats(quaternions(moved.R[:, :-1])),
         },
+        "look": shown.look,
+        "looks": _looks(shown, mesh_bytes),
         "scene": _scene_data(model, shown, moved, units),
+        "forces": [_arrow_data(x) for x in pushed],
         "plots": _plots(model, rows, units),
     }
     page = _fill(title, json.dumps(data, separators=(",", ":"), allow_nan=False))
@@ -76,12 +103,13 @@ def save_animation(
     return path
 
 
-def _kept(rows: Samples, model: Model, fps: float) -> np.ndarray:
+def _kept(rows: Samples, model: Model, fps: float, forces: int) -> np.ndarray:
     """Which rows the page keeps: evenly spread in time."""
     count = len(rows.ts)
-    width = 7 * model.n + model.nq + 2 * model.nv
+    lines = sum(x is not None for x in (rows.qd, rows.tau))
+    width = (7 + 3 * forces) * model.n + model.nq + lines * model.nv
     duration = rows.ts[-1] - rows.ts[0]
-    room = max(_BYTES - _SHAPE * model.n, _BYTES // 4)
+    room = _BYTES - _SHAPE * min(model.n, 1000)
     wanted = min(max(_FEWEST, fps * duration), max(room / (4 * width), 2))
     if count <= wanted:
         return np.arange(count)
@@ -91,23 +119,58 @@ def _kept(rows: Samples, model: Model, fps: float) -> np.ndarray:
     return np.unique(np.where(nearer, after - 1, after))
 
 
+def _looks(shown: Scene, mesh_bytes: float) -> dict[str, Any]:
+    """Packed meshes, and the pieces of visuals and skeleton, which refer to them."""
+    looks = {"visual": simplified(shown.visual, mesh_bytes), "skeleton": shown.skeleton}
+    shapes = dict.fromkeys(piece.shape for piece in looks["visual"])
+    meshes = [shape for shape in shapes if isinstance(shape, TriangleMesh)]
+    index = {mesh: str(k) for k, mesh in enumerate(meshes)}
+    found: dict[str, Any] = {"meshes": [_packed(mesh) for mesh in meshes]}
+    return found | {k: _piece_data(x, index) for k, x in looks.items() if x}
+
+
+def _packed(mesh: TriangleMesh) -> dict[str, Any]:
+    """Vertices as whole numbers from 0 to 65535 in a box, and faces."""
+    low = mesh.vertices.min(axis=0)
+    step = np.ptp(mesh.vertices, axis=0) / 65535
+    steps = np.where(step > 0, step, 1.0)
+    vertices = np.round((mesh.vertices - low) / steps)
+    wide = "<u2" if len(vertices) < 2**16 else "<u4"
+    return {
+        "low": low.tolist(),
+        "step": steps.tolist(),
+        "vertices": _text(vertices, "<u2"),
+        "faces": _text(mesh.faces, wide),
+        "wide": wide == "<u4",
+    }
+
+
+def _piece_data(pieces: list[Piece], index: Mapping[Any, str]) -> dict[str, Any]:
+    colors, owner = np.unique([x.color for x in pieces], axis=0, return_inverse=True)
+    places = [np.column_stack([x.A, x.p]) for x in pieces]
+    return {
+        "shapes": [index.get(x.shape, x.shape) for x in pieces],
+        "bodies": [x.body for x in pieces],
+        "places": _floats(np.array(places)),
+        "palette": colors.round(4).tolist(),
+        "colors": owner.reshape(-1).tolist(),
+    }
+
+
 def _scene_data(
     model: Model, shown: Scene, moved: Motion, units: Units
 ) -> dict[str, Any]:
-    surface = shown.solid
-    i, j, k = surface.faces.T
     colors = body_colors(model.n)
-    palette, index = np.unique(shown.colors, return_inverse=True)
     return {
-        "vertices": _floats(surface.vertices),
-        "bodies": _integers(surface.bodies),
-        "colors": _integers(index[surface.colors]),
-        "palette": palette.tolist(),
-        "faces": {"i": _integers(i), "j": _integers(j), "k": _integers(k)},
         "up": shown.up.tolist(),
         "eye": shown.eye.tolist(),
-        "bounds": shown.bounds.tolist(),
+        "size": shown.size,
+        "extremes": _floats(shown.extremes),
         "floor": None if shown.floor is None else _floor_data(shown.floor, units),
+        "ties": [
+            [{"body": x.body % (model.n + 1), "place": x.place.tolist()} for x in tie]
+            for tie in shown.lines.ties
+        ],
         "traces": [
             {
                 "name": tip.name,
@@ -126,6 +189,15 @@ def _floor_data(floor: Floor, units: Units) -> dict[str, Any]:
         "tiles": floor.tiles,
         "spacing": floor.spacing,
         "label": f"grid {floor.spacing:g} {units.length}",
+    }
+
+
+def _arrow_data(pushed: Arrows) -> dict[str, Any]:
+    return {
+        "name": pushed.name,
+        "bodies": list(pushed.bodies),
+        "places": pushed.places.tolist(),
+        "vectors": _floats(pushed.vectors),
     }
 
 
@@ -152,16 +224,31 @@ def _plots(model: Model, rows: Samples, units: Units) -> list[dict[str, Any]]:
     return found
 
 
-def _fill(title: str, data: str) -> str:
-    from plotly.offline import get_plotlyjs  # slow to load, needed here alone
+def three_js() -> str:
+    """The source of three.js, which the package trimesh brings with its viewer."""
+    packed = resources.files("trimesh").joinpath("resources", "templates", _VIEWER)
+    viewer = ""
+    with suppress(OSError, KeyError), ZipFile(BytesIO(packed.read_bytes())) as archive:
+        viewer = archive.read("viewer.html.template").decode("utf-8")
+    found = _THREE.search(viewer)
+    if found is None:
+        raise ValueError(
+            "the package trimesh brings no three.js that is known: install another "
+            "release, pip install 'trimesh<6'."
+        )
+    return found[1]
 
+
+def _fill(title: str, data: str) -> str:
     folder = resources.files("jaxdyn.view")
-    page = folder.joinpath("page.html").read_text(encoding="utf-8")
-    player = folder.joinpath("player.js").read_text(encoding="utf-8")
+    texts = {
+        name: folder.joinpath(name).read_text(encoding="utf-8")
+        for name in ("page.html", *_SCRIPTS)
+    }
     data = data.replace("<", r"\u003c")  # no name ends the script or hides its end
-    fillings = {"TITLE": escape(title), "PLOTLY": get_plotlyjs(), "DATA": data}
-    fillings["PLAYER"] = player
-    return re.sub(r"{{(\w+)}}", lambda found: fillings[found[1]], page)
+    fillings = {"TITLE": escape(title), "THREE": three_js(), "DATA": data}
+    fillings["PLAYER"] = "".join(texts[name] for name in _SCRIPTS)
+    return re.sub(r"{{(\w+)}}", lambda found: fillings[found[1]], texts["page.html"])
 
 
 def _floats(values: np.ndarray) -> str:
@@ -172,8 +259,8 @@ def _floats(values: np.ndarray) -> str:
             "the motion has numbers beyond 3e38 or none at all, expected single "
             "precision to hold them: look for a simulation that has diverged."
         )
-    return base64.b64encode(single.tobytes()).decode("ascii")
+    return _text(single, "<f4")
 
 
-def _integers(values: np.ndarray) -> str:
-    return base64.b64encode(np.asarray(values, "<u4").tobytes()).decode("ascii")
+def _text(values: np.ndarray, kind: str) -> str:
+    return base64.b64encode(np.asarray(values, kind).tobytes()).decode("ascii")

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from jaxdyn.model import JOINT_TYPES, Model
+from jaxdyn.model import Model
 
 _PARTS = {  # names of the entries of joints with several; else they are numbered
     "cylindrical": ("angle", "slide"),
@@ -41,7 +41,7 @@ def positions(model: Model) -> tuple[Coordinate, ...]:
     """The entries of q."""
     found = []
     for i, joint in enumerate(model.joints):
-        kind, kinds = JOINT_TYPES[joint], _kinds(joint)
+        kind, kinds = model.topology.types[i], _kinds(model, i)
         if kind.quaternion is not None:
             kinds = ["length"] * (kind.nq - 4) + ["quaternion"] * 4
         found += _named(model, i, kinds, _PARTS.get(joint))
@@ -51,12 +51,12 @@ def positions(model: Model) -> tuple[Coordinate, ...]:
 def rates(model: Model) -> tuple[Coordinate, ...]:
     """The entries of qd, qdd and tau."""
     joints = enumerate(model.joints)
-    named = (_named(model, i, _kinds(x), _RATE_PARTS.get(x)) for i, x in joints)
+    named = (_named(model, i, _kinds(model, i), _RATE_PARTS.get(x)) for i, x in joints)
     return tuple(entry for entries in named for entry in entries)
 
 
-def _kinds(joint: str) -> list[str]:
-    kind = JOINT_TYPES[joint]
+def _kinds(model: Model, i: int) -> list[str]:
+    kind = model.topology.types[i]
     return ["angle" if step.turn else "length" for step in kind.steps][: kind.nv]
 
 

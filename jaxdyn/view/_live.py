@@ -12,7 +12,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxdyn.algorithms.kinematics import integrate, neutral
-from jaxdyn.model import JOINT_TYPES, Model
+from jaxdyn.model import Model
 from jaxdyn.view._coordinates import SI, Units, positions, quantities, rates
 from jaxdyn.view._samples import Samples, samples
 from jaxdyn.view._skeleton import motion
@@ -33,7 +33,14 @@ class Player:
         is_playing: whether time goes on.
     """
 
-    def __init__(self, model: Model, rows: Samples, server: Any, units: Units):
+    def __init__(
+        self,
+        model: Model,
+        rows: Samples,
+        server: Any,
+        units: Units,
+        look: str | None = None,
+    ):
         self.url = _url(server)
         self.now = float(rows.ts[0])
         self.is_playing = False
@@ -42,7 +49,8 @@ class Player:
         kinds = [entry.kind for entry in positions(model)]
         self._units = [quantities(units)["q"].unit(kind) for kind in kinds]
         moved = motion(model, rows.q)
-        self._stage = Stage(model, moved, server, traces=len(rows.ts) > 1)
+        traces = len(rows.ts) > 1
+        self._stage = Stage(model, moved, server, look=look, traces=traces)
         self._lock = threading.RLock()
         self._end = threading.Event()
         self._controls(units)
@@ -145,7 +153,9 @@ class Poser:
         q: the pose that is shown.
     """
 
-    def __init__(self, model: Model, server: Any, units: Units):
+    def __init__(
+        self, model: Model, server: Any, units: Units, look: str | None = None
+    ):
         self.url, self._model, self._server = _url(server), model, server
         self._end = threading.Event()
         self._lock = threading.Lock()
@@ -155,7 +165,8 @@ class Poser:
         reach = np.random.default_rng(0).uniform(low, high, (_REACH, model.nv))
         reach[:2] = low, high
         poses = np.stack([self._pose(v) for v in reach])
-        self._stage = Stage(model, motion(model, poses), server, traces=False)
+        moved = motion(model, poses)
+        self._stage = Stage(model, moved, server, look=look, traces=False)
         self._sliders = []
         unit = quantities(units)["q"]
         for k, entry in enumerate(rates(model)):
@@ -209,6 +220,7 @@ def serve(
     port: int = 8080,
     open_browser: bool = True,
     block: bool = True,
+    look: str | None = None,
     units: Units = SI,
     announce: Callable[[str], None] | None = None,
 ) -> Player | Poser:
@@ -218,6 +230,7 @@ def serve(
         ts, q: times [times] and positions [times, nq]; both or neither.
         port: where to listen; the next free one is taken if it is not free.
         block: whether to stay until Ctrl-C, or to go on and leave it to a thread.
+        look: "visual" or "skeleton", as in `save_animation`.
         announce: is told the address.
 
     Raises:
@@ -228,9 +241,9 @@ def serve(
     rows = None if ts is None else samples(model, ts, q)
     server = viser_server(host, port, model.name)
     if rows is None:
-        view = Poser(model, server, units)
+        view = Poser(model, server, units, look)
     else:
-        view = Player(model, rows, server, units)
+        view = Player(model, rows, server, units, look)
     if announce is not None:
         announce(view.url)
     if open_browser:
@@ -259,7 +272,7 @@ def _ranges(model: Model) -> tuple[np.ndarray, np.ndarray]:
     for k, entry in enumerate(rates(model)):
         half = np.pi if entry.kind == "angle" else size
         low[k], high[k] = -half, half
-        if JOINT_TYPES[model.joints[entry.body]].quaternion is not None:
+        if model.topology.types[entry.body].quaternion is not None:
             continue  # the limits are those of q, the sliders are tangents
         at = model.q_slice(entry.body).start + entry.part
         lower, upper = float(model.lower[at]), float(model.upper[at])

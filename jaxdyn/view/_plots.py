@@ -10,14 +10,18 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import ListedColormap, Normalize
 from matplotlib.figure import Figure
+from mpl_toolkits.mplot3d.art3d import Poly3DCollection
 
-from jaxdyn.model import JOINT_TYPES, Model
+from jaxdyn.model import Model, unit_vectors
 from jaxdyn.view import _coordinates as coordinates
 from jaxdyn.view._colors import body_colors
 from jaxdyn.view._coordinates import SI, Coordinate, Units, kinds_in
+from jaxdyn.view._meshes import simplified
+from jaxdyn.view._scene import Scene, scene
 from jaxdyn.view._skeleton import Motion, motion, skeleton
 
 _STYLES = ("-", "--", ":", "-.", (0, (6, 2, 1, 2, 1, 2)))
+_TRIANGLES = 3e5  # bytes of them that a picture shows in a second or two
 _MANY = 14  # lines that a legend can still tell apart
 _ENERGY_COLORS = ("#3b6fb6", "#e07b39", "#23272e", "#3a9d5d", "#c8453d")
 
@@ -66,7 +70,7 @@ def save_plots(
     return paths
 
 
-def new_figure(width: float, height: float) -> Figure:
+def new_figure(width: float | int, height: float | int) -> Figure:
     """A figure of which nothing global knows."""
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
@@ -163,13 +167,57 @@ def _lines(ax: Any, ts: np.ndarray, lines: dict[str, Any], label: str) -> None:
 _LINK, _CENTER, _AXIS, _TIE = "#3b5b92", "#c8553d", "#2a9d8f", "#23272e"
 
 
-def draw(model: Model, q: Any, path: str | os.PathLike[str] | None = None) -> Figure:
-    """A picture of the model at `q`: links, joint axes and centres of mass.
+def draw(
+    model: Model,
+    q: Any,
+    path: str | os.PathLike[str] | None = None,
+    *,
+    look: str | None = None,
+) -> Figure:
+    """A picture of the model at `q`.
 
     Args:
         path: where to save the picture, if it is to be saved; its ending says how.
+        look: "visual" as its file shows it, or "skeleton": links, joint axes and
+            centres of mass. The default is that of `save_animation`.
     """
     pose = motion(model, jnp.asarray(q, model.dtype)[None])
+    shown = scene(model, pose, look)
+    figure = new_figure(7, 6)
+    ax: Any = figure.add_subplot(projection="3d")
+    ax.set_title(f"{model.name}: {model.n} bodies, {model.nv} degrees of freedom")
+    if shown.look == "visual":
+        _surfaces(ax, shown, pose)
+    else:
+        _sticks(ax, model, pose)
+    if path is not None:
+        figure.savefig(path, dpi=130)
+    return figure
+
+
+def _surfaces(ax: Any, shown: Scene, pose: Motion) -> None:
+    """The front of all pieces as triangles, lit from above."""
+    light, corners, colors = shown.eye + shown.up, [], []
+    azimuth, elevation = np.deg2rad([ax.azim, ax.elev])
+    across = np.cos(elevation) * np.array([np.cos(azimuth), np.sin(azimuth), 0.0])
+    eye = across + np.array([0.0, 0.0, np.sin(elevation)])
+    for piece in simplified(shown.visual, _TRIANGLES):
+        surface = piece.triangles()
+        R, p = pose.R[0, piece.body], pose.p[0, piece.body]
+        faces = (surface.vertices @ R.T + p)[surface.faces]
+        a, b, c = np.moveaxis(faces, 1, 0)
+        normals = unit_vectors(np.cross(b - a, c - a))
+        front = normals @ eye > 0
+        shade = 0.75 + 0.25 * normals[front] @ unit_vectors(light)
+        corners.append(faces[front])
+        rgb = np.outer(shade, piece.color[:3])
+        colors.append(np.column_stack([rgb, np.full(len(rgb), piece.color[3])]))
+    faces = Poly3DCollection(np.concatenate(corners), facecolors=np.concatenate(colors))
+    ax.add_collection3d(faces)
+    _frame(ax, shown.extremes, shown.size)
+
+
+def _sticks(ax: Any, model: Model, pose: Motion) -> None:
     mass = np.asarray(model.mass)
     centers = [pose.of(i, c)[0] for i, c in enumerate(np.asarray(model.com))]
     centers = np.reshape(centers, (-1, 3))[mass > 0]
@@ -177,8 +225,6 @@ def draw(model: Model, q: Any, path: str | os.PathLike[str] | None = None) -> Fi
     points = np.concatenate([np.zeros((1, 3)), pose.p[0], centers, *lines])
     size = np.ptp(points, axis=0).max() or 1.0
 
-    figure = new_figure(7, 6)
-    ax: Any = figure.add_subplot(projection="3d")
     _triad(ax, 0.15 * size)
     for line in lines:
         ax.plot(*line.T, color=_LINK, lw=4, solid_capstyle="round")
@@ -189,11 +235,7 @@ def draw(model: Model, q: Any, path: str | os.PathLike[str] | None = None) -> Fi
     areas = 120 * mass[mass > 0] / (mass.max() or 1.0)
     ax.scatter(*centers.T, s=areas, color=_CENTER, label="masses")
     _frame(ax, points, size)
-    ax.set_title(f"{model.name}: {model.n} bodies, {model.nv} degrees of freedom")
     ax.legend(loc="upper right")
-    if path is not None:
-        figure.savefig(path, dpi=130)
-    return figure
 
 
 def _links(model: Model, pose: Motion) -> list[np.ndarray]:
@@ -212,9 +254,9 @@ def _links(model: Model, pose: Motion) -> list[np.ndarray]:
 def _joints(ax: Any, model: Model, pose: Motion, length: float) -> None:
     """Joint axes as short bars; joints without an axis as dots."""
     label = "joint axes"
-    for i, joint in enumerate(model.joints):
+    for i, joint in enumerate(model.topology.types):
         origin = pose.p[0, i]
-        if JOINT_TYPES[joint].axes:
+        if joint.axes:
             e = length * pose.R[0, i] @ np.asarray(model.axis)[i]
             ends = np.stack([origin - e, origin + e])
             ax.plot(*ends.T, color=_AXIS, lw=3, label=label)

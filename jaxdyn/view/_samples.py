@@ -10,18 +10,25 @@ from jaxdyn.model import Model
 
 @dataclass(frozen=True)
 class Samples:
-    """Rows of a motion: ts [times], q [times, nq], qd and tau [times, nv] or None."""
+    """Rows of a motion: ts [times], q [times, nq], qd and tau [times, nv] or None.
+
+    Attributes:
+        index: which rows of what was given they are; count: how many were given.
+    """
 
     ts: np.ndarray
     q: np.ndarray
     qd: np.ndarray | None
     tau: np.ndarray | None
+    index: np.ndarray
+    count: int
 
     def at(self, rows: np.ndarray) -> "Samples":
         """Some of the rows."""
         qd = None if self.qd is None else self.qd[rows]
         tau = None if self.tau is None else self.tau[rows]
-        return Samples(self.ts[rows], self.q[rows], qd, tau)
+        index = self.index[rows]
+        return Samples(self.ts[rows], self.q[rows], qd, tau, index, self.count)
 
 
 def samples(
@@ -53,4 +60,6 @@ def samples(
             f"ts[{row}] = {times[row]} follows {times[row - 1]}, expected times that "
             "grow."
         )
-    return Samples(times, rows["q"], rows["qd"], rows["tau"]).at(np.arange(end))
+    index, count = np.arange(len(times)), len(times)
+    found = Samples(times, rows["q"], rows["qd"], rows["tau"], index, count)
+    return found.at(index[:end])

@@ -9,7 +9,7 @@ import jax.numpy as jnp
 import numpy as np
 
 from jaxdyn.algorithms.kinematics import forward_kinematics
-from jaxdyn.model import JOINT_TYPES, Model
+from jaxdyn.model import Model
 
 
 @dataclass(frozen=True)
@@ -34,7 +34,7 @@ class Skeleton:
     """The lines and points that stand for a robot."""
 
     links: tuple[Link, ...]  # from the origin of each body to all that hangs on it
-    tips: tuple[Point, ...]  # frames, else the ends of bodies that carry no other
+    tips: tuple[Point, ...]  # frames, if any at the ends there, else the ends of bodies
     ties: tuple[tuple[Point, ...], ...]  # the two points of each cut joint
 
 
@@ -74,8 +74,9 @@ def skeleton(model: Model) -> Skeleton:
         if i not in model.parents:
             ends.append(Point(model.names[i], i, points[-1]))
         links += [Link(i, _path(model, i, point)) for point in points if point.any()]
-    tips = tuple(frame for frame in frames if frame.body >= 0)
-    return Skeleton(tuple(links), tips or tuple(ends), ties)
+    outer = {x.body: x for x in frames if x.body >= 0 and x.body not in model.parents}
+    tips = outer.values() or [frame for frame in frames if frame.body >= 0] or ends
+    return Skeleton(tuple(links), tuple(tips), ties)
 
 
 def _points(names: Sequence[str], bodies: Sequence[int], p: Any) -> tuple[Point, ...]:
@@ -118,7 +119,7 @@ def principal_spread(model: Model, body: int) -> tuple[np.ndarray, np.ndarray]:
 
 def turning_axis(model: Model, body: int) -> np.ndarray | None:
     """The line about which a joint turns, in body axes; None where there is no one."""
-    joint = JOINT_TYPES[model.joints[body]]
+    joint = model.tree.topology.types[body]
     if sum(step.turn for step in joint.steps) != 1:
         return None
     axis = np.asarray(model.axis, float)[body]
@@ -127,7 +128,7 @@ def turning_axis(model: Model, body: int) -> np.ndarray | None:
 
 def is_floating(model: Model, body: int) -> bool:
     """Whether the joint holds the body in no direction."""
-    return JOINT_TYPES[model.joints[body]].position is not None
+    return model.tree.topology.types[body].position is not None
 
 
 def rail(model: Model, moved: Motion, body: int) -> tuple[np.ndarray, np.ndarray]:

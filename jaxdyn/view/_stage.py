@@ -1,4 +1,4 @@
-"""The robot as meshes of viser, one for each body."""
+"""The robot as meshes of viser on one frame for each body."""
 
 from contextlib import redirect_stdout
 from io import StringIO
@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 
 from jaxdyn.model import Model
+from jaxdyn.view._colors import body_colors, rgba
+from jaxdyn.view._meshes import by_color
 from jaxdyn.view._scene import TRACES, Scene, scene
+from jaxdyn.view._shapes import Color, quaternions
 from jaxdyn.view._skeleton import Motion
-from jaxdyn.view._solids import part_of, quaternions
 
 _SIZE = 2.0  # of everything in the units of the browser, whatever the robot measures
 
@@ -37,15 +39,24 @@ class Stage:
     """The bodies, the floor and the traces in the browser."""
 
     def __init__(
-        self, model: Model, moved: Motion, server: Any, *, traces: bool = True
+        self,
+        model: Model,
+        moved: Motion,
+        server: Any,
+        *,
+        look: str | None = None,
+        traces: bool = True,
     ):
-        shown = scene(model, moved)
-        low, high = shown.bounds
-        self._scale = _SIZE / float(np.max(high - low))
+        shown = scene(model, moved, look)
+        self._scale = _SIZE / shown.size
         self._moved, self._server = moved, server
         self._ties = shown.lines.ties
         server.scene.set_up_direction(shown.up)
-        self._bodies = [self._meshes(shown, body) for body in range(model.n + 1)]
+        self._bodies = [
+            server.scene.add_frame(f"/robot/{body}", show_axes=False)
+            for body in range(model.n + 1)
+        ]
+        self._add_meshes(shown)
         self._gaps = None
         if self._ties:
             self._gaps = server.scene.add_line_segments(
@@ -53,17 +64,19 @@ class Stage:
             )
         self._surroundings(shown)
         if traces:
-            self._traces(shown)
+            self._traces(shown, body_colors(model.n))
 
-    def _meshes(self, shown: Scene, body: int) -> list[Any]:
-        """The surface of a body, a mesh for each colour."""
-        part, meshes = part_of(shown.solid, shown.solid.bodies == body), []
-        for k in np.unique(part.colors).tolist():
-            piece, color = part_of(part, part.colors == k), _rgb(shown.colors[k])
-            given = piece.vertices * self._scale, piece.faces
-            add = self._server.scene.add_mesh_simple
-            meshes.append(add(f"/robot/{body}/{k}", *given, color=color))
-        return meshes
+    def _add_meshes(self, shown: Scene) -> None:
+        """The surfaces of the bodies, a mesh for each body and colour."""
+        for k, ((body, color), whole) in enumerate(by_color(shown.pieces).items()):
+            self._server.scene.add_mesh_simple(
+                f"/robot/{body}/{k}",
+                whole.vertices * self._scale,
+                whole.faces,
+                color=_bytes(color),
+                opacity=None if color[3] == 1.0 else color[3],
+                flat_shading=True,
+            )
 
     def show(self, row: int) -> None:
         """Put all bodies where they are in a row of the motion."""
@@ -72,26 +85,22 @@ class Stage:
     def put(self, moved: Motion, row: int) -> None:
         """Put all bodies where they are in a row of any motion."""
         xyzw = quaternions(moved.R[row])
-        for body, meshes in enumerate(self._bodies):
-            for mesh in meshes:
-                mesh.wxyz = np.roll(xyzw[body], 1)
-                mesh.position = moved.p[row, body] * self._scale
+        for body, frame in enumerate(self._bodies):
+            frame.wxyz = np.roll(xyzw[body], 1)
+            frame.position = moved.p[row, body] * self._scale
         if self._gaps is not None:
             self._gaps.points = self._gap_ends(moved, row)
 
     def positions(self) -> np.ndarray:
         """Where the bodies are shown: [n, 3], in the units of the model."""
-        # a body may show nothing; the others tell where they are
-        nowhere = np.full(3, np.nan)
-        shown = [m[0].position / self._scale if m else nowhere for m in self._bodies]
-        return np.stack(shown[:-1])
+        return np.stack([x.position for x in self._bodies[:-1]]) / self._scale
 
     def _gap_ends(self, moved: Motion, row: int) -> np.ndarray:
         ends = [[moved.of(x.body, x.place)[row] for x in tie] for tie in self._ties]
         return (np.array(ends) * self._scale).astype(np.float32)
 
     def _surroundings(self, shown: Scene) -> None:
-        scenery, low, high = self._server.scene, *shown.bounds
+        low, high = shown.extremes.min(axis=0), shown.extremes.max(axis=0)
         middle = (low + high) / 2 * self._scale
         eye = shown.eye / np.linalg.norm(shown.eye)
         camera = self._server.initial_camera
@@ -101,7 +110,7 @@ class Stage:
         if floor is not None:
             axes = np.column_stack([*floor.along, shown.up])
             cell = floor.spacing * self._scale
-            scenery.add_grid(
+            self._server.scene.add_grid(
                 "/floor",
                 2 * cell * floor.tiles[0],
                 2 * cell * floor.tiles[1],
@@ -111,16 +120,16 @@ class Stage:
                 position=floor.center * self._scale,
             )
 
-    def _traces(self, shown: Scene) -> None:
+    def _traces(self, shown: Scene, colors: tuple[str, ...]) -> None:
         for tip in shown.lines.tips[:TRACES]:
             way = self._moved.of(tip.body, tip.place) * self._scale
             ends = np.stack([way[:-1], way[1:]], axis=1).astype(np.float32)
-            color = _rgb(shown.colors[tip.body])
+            color = _bytes(rgba(colors[tip.body]))
             self._server.scene.add_line_segments(
                 f"/trace/{tip.name}", ends, color, thickness=0.003
             )
 
 
-def _rgb(color: str) -> tuple[int, int, int]:
-    red, green, blue = (int(color[k : k + 2], 16) for k in (1, 3, 5))
+def _bytes(color: Color) -> tuple[int, int, int]:
+    red, green, blue = (round(255 * x) for x in color[:3])
     return red, green, blue

@@ -91,6 +91,10 @@ def test_it_loads_and_moves_as_in_mujoco(pair, rng):
         assert_close(M, T.T @ theirs @ T)
         forces = theirs @ qacc(model, q, qd, qdd) + data.qfrc_bias
         assert_close(tau, T.T @ forces)
+        if not jd.singular_joints(model) and not model.loops:
+            again = jd.forward_dynamics(bare, q, qd, tau)
+            scale = np.abs(qdd).max() * np.linalg.cond(np.asarray(M))
+            np.testing.assert_allclose(again, qdd, atol=1e-15 * scale + 1e-12)
     if model.couplings:
         assert_close(held(data), 0 * held(data))
     if not np.any([note.changes_motion for note in model.report]):

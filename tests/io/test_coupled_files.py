@@ -1,5 +1,7 @@
 """Couplings in files: <mimic> of URDF, equalities of joints and tendons in MJCF."""
 
+import json
+
 import jax
 import jax.numpy as jnp
 import mujoco
@@ -8,6 +10,7 @@ import pytest
 
 import jaxdyn as jd
 from jaxdyn.io import load_mjcf, load_urdf
+from jaxdyn.model import with_rate_leaves
 
 LINK = (
     '<link name="{}"><inertial><mass value="2"/><inertia ixx="1" ixy="0.1" ixz="0.2" '
@@ -156,3 +159,64 @@ def test_a_tendon_through_space_is_refused_with_the_call_that_skips_it():
     text = text.replace("<worldbody>", '<worldbody><site name="t" pos="1 0 0"/>')
     with pytest.raises(ValueError, match=r"equality/tendon/1: .*'equality/tendon',\)"):
         load_mjcf(text)
+
+
+def coupled_model():
+    """A follower of one joint, one of two, a polynomial, and one that is still."""
+    tree = jd.robots.random_tree(4, 7, joints=("revolute", "prismatic"))
+    names = tree.joint_names
+    m = tree.with_coupling(names[2], {names[0]: -0.5}, offset=0.25)
+    m = m.with_coupling(names[4], {names[1]: 0.3, names[3]: 0.7})
+    m = m.with_coupling(names[5], polynomial=(0.1, 1, 0.5), argument={names[3]: 2.0})
+    damped = jnp.arange(1.0, 1 + m.tree.nv)
+    return with_rate_leaves(m.with_coupling(names[6], offset=0.3), damping=damped)
+
+
+def assert_same_motion(again, model, tolerance):
+    rng = np.random.default_rng(0)
+    q, qd, qdd = (jnp.array(x) for x in rng.normal(size=(3, model.nv)))
+    assert (again.nv, again.nq) == (model.nv, model.nq)
+    for f in (jd.inverse_dynamics, jd.forward_dynamics):
+        ours, theirs = f(model, q, qd, qdd), f(again, q, qd, qdd)
+        np.testing.assert_allclose(
+            theirs, ours, rtol=0, atol=tolerance * abs(ours).max()
+        )
+
+
+@pytest.mark.parametrize("dtype", [jnp.float64, jnp.float32])
+def test_dictionaries_hold_couplings_exactly(dtype):
+    model = coupled_model().with_gears([0, 1], [[0.5, 0.1], [0.0, 2.0]])
+    model = model.astype(dtype)
+    again = jd.from_dict(json.loads(json.dumps(jd.to_dict(model))), dtype=dtype)
+    assert jax.tree.structure(again) == jax.tree.structure(model)
+    jax.tree.map(np.testing.assert_array_equal, again, model)
+
+
+def test_mjcf_holds_couplings():
+    model = coupled_model()
+    again = load_mjcf(jd.to_mjcf(model))
+    assert_same_motion(again, model, 1e-12)
+    with pytest.raises(ValueError, match="has couplings, which MJCF cannot hold"):
+        jd.to_mjcf(model.with_gears([0], [[2.0]]))
+
+
+def test_urdf_holds_couplings_with_one_joint():
+    tree = jd.robots.chain(4)
+    model = tree.with_coupling(2, {0: -0.5}, offset=0.25).with_coupling(3, {1: 2.0})
+    again = load_urdf(jd.to_urdf(model))
+    assert_same_motion(again, model, 1e-14)
+    with pytest.raises(ValueError, match="'.*' has couplings, which URDF cannot hold"):
+        jd.to_urdf(coupled_model())
+    free = load_urdf(jd.to_urdf(coupled_model(), drop="couplings"))
+    assert free.nv == coupled_model().nv + 3
+
+
+def test_motors_of_joints_that_follow_act_through_them():
+    motor = (
+        '<transmission name="t"><type>SimpleTransmission</type><joint name="j1"/>'
+        '<actuator name="m"><mechanicalReduction>3</mechanicalReduction></actuator>'
+        "</transmission></robot>"
+    )
+    model = load_urdf(hand("", FOLLOWS).replace("</robot>", motor))
+    tau = jd.actuate(model, jnp.zeros(2), jnp.zeros(2), jnp.array([1.0]))
+    np.testing.assert_allclose(tau, [0, -6])

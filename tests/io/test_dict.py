@@ -84,10 +84,11 @@ def same(a, b):
 
 
 @pytest.mark.reference
+@pytest.mark.filterwarnings("ignore:model 'puma.* will move")
 @pytest.mark.parametrize("name", MODELS)
 def test_reference_models_come_back_exactly(name):
     data = MODELS[name]
-    model = from_dict(data, check_inertia=not name.startswith("mata_puma"))
+    model = from_dict(data)
     assert to_dict(model) == {k: v for k, v in data.items() if k not in NOTES}
 
 
@@ -168,15 +169,31 @@ def test_leaves_have_the_asked_dtype():
     assert {leaf.dtype for leaf in leaves} == {jnp.dtype(jnp.float32)}
 
 
-def test_an_impossible_inertia_is_a_warning_or_an_error_on_request():
+def test_an_impossible_inertia_is_kept_with_a_warning():
     inertia = np.diag([1.0, 1.0, 3.0]).tolist()
     data = changed(("bodies", 0, "inertia"), inertia)
-    model = from_dict(data, check_inertia=False)
+    with pytest.warns(UserWarning, match="inertia a: kept as given: .* 1, 1, 3 viol"):
+        model = from_dict(data)
     np.testing.assert_array_equal(model.inertia[0], inertia)
-    with pytest.warns(UserWarning, match="body 'a': principal inertias 1, 1, 3 viol"):
-        assert same(from_dict(data), model)
-    with pytest.raises(ValueError, match="body 'a': principal inertias 1, 1, 3 viol"):
-        from_dict(data, check_inertia=True)
+    assert [note.place for note in model.report] == ["a"]
+
+
+def test_an_impossible_inertia_is_replaced_on_request():
+    data = changed(("bodies", 0, "inertia"), np.diag([1.0, 1.0, 3.0]).tolist())
+    with pytest.warns(UserWarning, match="inertia a: nearest possible one"):
+        model = from_dict(data, inertia="nearest")
+    np.testing.assert_allclose(model.inertia[0], np.diag([1.5, 1.5, 3]), atol=1e-15)
+
+
+def test_impossible_inertias_are_one_error_on_request():
+    data = changed(("bodies", 0, "inertia"), np.diag([1.0, 1.0, 3.0]).tolist())
+    data["bodies"][1]["inertia"] = np.diag([1.0, 1.0, -1.0]).tolist()
+    with pytest.raises(ValueError, match="body 'a': .* viol.*; body 'b': .* negative"):
+        from_dict(data, inertia="error")
+    with pytest.raises(ValueError, match="^body 'b': .* negative"):
+        from_dict(data, strict=True)
+    with pytest.raises(ValueError, match="inertia is 'some', expected one of: as giv"):
+        from_dict(data, inertia="some")
 
 
 FIRST = ("bodies", 0)
@@ -242,6 +259,7 @@ LOOP = {"body_a": 0, "p_a": [0, 0, 0], "body_b": 1, "p_b": [0, 0, 0]}
             r"'tool' refers to body \[0\], expected",
         ),
         (("frames",), [FRAME | {"body": np.arange(2)}], r"'tool' refers to body array"),
+        (("loops",), [LOOP | {"joint": [1]}], r"loop 0: a cut joint of type \[1\] is"),
         (("loops",), [LOOP | {"axes": 1}], "loop 0: axes are 1, expected some of 0, 1"),
         (
             ("loops",),

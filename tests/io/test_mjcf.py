@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from jaxdyn.io import from_mujoco, from_mujoco_model, load_mjcf
+from jaxdyn.model import Inertial
 
 DATA = Path(__file__).parents[1] / "data" / "mjcf_cases.json"
 CASES = {case["name"]: case for case in json.loads(DATA.read_text())["cases"]}
@@ -357,11 +358,16 @@ def test_inertia_from_geoms_keeps_the_inertial_of_a_body_without_them():
 def test_inertia_that_no_body_has_is_a_warning_or_an_error_on_request():
     edited = mujoco.MjModel.from_xml_string(body(f"<joint/>{GEOM}"))
     edited.body_inertia[1] = 1, 1, 3
-    with pytest.warns(UserWarning, match="'b': .*triangle inequality"):
-        from_mujoco_model(edited)
+    with pytest.warns(UserWarning, match="inertia b: kept .*triangle inequality"):
+        model = from_mujoco_model(edited)
+    np.testing.assert_allclose(model.inertia[0], np.diag([1, 1, 3]))
+    with pytest.warns(UserWarning, match="inertia b: nearest possible one"):
+        model = from_mujoco_model(edited, inertia="nearest")
+    np.testing.assert_allclose(model.inertia[0], np.diag([1.5, 1.5, 3]), atol=1e-15)
     with pytest.raises(ValueError, match="'b': .*triangle inequality"):
-        from_mujoco_model(edited, check_inertia=True)
-    assert from_mujoco_model(edited, check_inertia=False).n == 1
+        from_mujoco_model(edited, inertia="error")
+    with pytest.raises(ValueError, match="inertia is 'some', expected one of"):
+        from_mujoco_model(edited, inertia="some")
 
 
 def test_names_that_are_made_up_differ_from_all_others():
@@ -387,6 +393,32 @@ def test_missing_file_is_an_error():
 
 
 TOO_DEEP = "<body>" * 2000 + f"<joint/>{GEOM}" + "</body>" * 2000
+TURNED = np.array([[1, 0.1, 0.2], [0.1, 1, 0.3], [0.2, 0.3, 9]])
+IMPOSSIBLE = {
+    'diaginertia="1 1 3" euler="0 90 0"': np.diag([3, 1, 1]),
+    'diaginertia="1 1 -1"': np.diag([1, 1, -1]),
+    'fullinertia="1 1 9 0.1 0.2 0.3"': TURNED,
+}
+
+
+@pytest.mark.parametrize("given", IMPOSSIBLE)
+def test_inertia_that_mujoco_refuses_is_replaced_on_request(given):
+    text = body(f'<joint axis="1 0 0"/><inertial pos="0 0 0.1" mass="1" {given}/>')
+    with pytest.raises(ValueError, match="line 1.*correct the file"):
+        load_mjcf(text)
+    with pytest.warns(UserWarning, match="inertia b: nearest possible one: princip"):
+        model = load_mjcf(text, inertia="nearest")
+    nearest = Inertial(1.0, np.zeros(3), IMPOSSIBLE[given]).nearest()
+    np.testing.assert_allclose(model.inertia[0], nearest.inertia, atol=1e-13)
+    assert len(model.report) == 1
+
+
+def test_inertia_that_mujoco_balances_is_not_replaced():
+    text = body(INERTIAL, '<compiler balanceinertia="true"/>')
+    model = load_mjcf(text, inertia="nearest")
+    np.testing.assert_allclose(model.inertia[0], np.eye(3) * 5 / 3, atol=1e-15)
+
+
 INERTIAL = '<joint/><inertial pos="0 0 0" mass="1" diaginertia="1 1 3"/>'
 ERRORS = {
     "malformed": ("\n\n<mujoco>\n<body></mujoco>", "MJCF text, line 4: .*MISMATCHED"),
@@ -398,7 +430,7 @@ ERRORS = {
     "unknown element": ("<mujoco>\n\n<tree/></mujoco>", "line 3: .*Element 'tree'"),
     "unknown class": (body('<joint class="k"/>'), "line 1: .*default class name 'k'"),
     "massless tip": (body("<joint/>"), "mass and inertia of moving bodies must be"),
-    "inertia": (body(INERTIAL), "inertia must satisfy A . B .*Element name 'b'"),
+    "inertia": (body(INERTIAL), "inertia must satisfy A . B .*'b'.* inertia='nearest'"),
     "deep": (body(TOO_DEEP), "MJCF text, line 1: .*nesting is too deep"),
     "surrogate": ("<mujoco \ud800/>", "MJCF text: "),
     "null": ("<mujoco>\0</mujoco>", "MJCF text"),

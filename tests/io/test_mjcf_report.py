@@ -94,7 +94,7 @@ def test_the_report_is_a_table():
     model = jd.load_mjcf(SAME["motor"])
     assert str(model.report).splitlines() == [
         "element   place     motion  became",
-        "geom      1 in all  same    not read: contacts are not modelled",
+        "geom      1 in all  same    only seen: contacts are not modelled",
         "actuator  1 in all  same    data: model.actuators, jd.actuate",
     ]
     assert str(jd.robots.chain(1).report) == "nothing to report"

@@ -200,10 +200,11 @@ def test_pivots_of_real_robots_are_far_above_the_threshold(make, monkeypatch):
 
 
 @pytest.mark.reference
+@pytest.mark.filterwarnings("ignore:model 'puma.* will move as its file says")
 @pytest.mark.parametrize("name", sorted(path.stem for path in DATA.glob("*.json")))
 def test_no_false_alarm_for_the_reference_models(name):
     specs = [case["model"] for case in cases(name) if "model" in case]
-    models = [from_dict(spec, check_inertia=False) for spec in specs]
+    models = [from_dict(spec) for spec in specs]
     assert not any(singular_joints(model) for model in models)
 
 
@@ -288,14 +289,14 @@ MJCF = (
     '<geom size="0.1"/></body></worldbody></mujoco>'
 )
 READERS = {
-    "dict": lambda **options: from_dict(
-        to_dict(carried(turn()).build(check_inertia=False)), **options
+    "dict": lambda check_inertia=True: from_dict(
+        to_dict(carried(turn()).build(check_inertia=False)), strict=check_inertia
     ),
     "dh": lambda **options: from_dh(
         [DHLink(), DHLink(d=1.0, inertial=SlenderRods(1.0))], **options
     ),
     "urdf": lambda check_inertia=True: load_urdf(URDF, strict=check_inertia),
-    "mjcf": lambda **options: load_mjcf(MJCF, **options),
+    "mjcf": lambda check_inertia=True: load_mjcf(MJCF, strict=check_inertia),
 }
 # MuJoCo 3 itself refuses the file: its first step is not a number
 OLD_MUJOCO = pytest.mark.skipif(mujoco.__version__ < "4", reason="MuJoCo 3 refuses it")
@@ -314,7 +315,7 @@ def test_readers_report_joints_without_inertia(read):
         read()
 
 
-@pytest.mark.filterwarnings("ignore:model 'r' will move")  # of load_urdf
+@pytest.mark.filterwarnings("ignore:model .* will move as its file says")
 @each_reader
 def test_readers_accept_joints_without_inertia_on_request(read):
     assert singular_joints(read(check_inertia=False))

@@ -74,7 +74,7 @@ def about_world_origin(model, q, qd):
 
 def test_forced_puma_stays_on_its_path_for_five_seconds():
     data = load("puma_mohan_saha")
-    model, path = jd.from_dict(data["model"], check_inertia=False), data["trajectory"]
+    model, path = jd.from_dict(data["model"]), data["trajectory"]
     wanted = motion.cycloidal(model, jnp.zeros(6), jnp.full(6, jnp.pi), 10.0)
     rows = slice(0, 51)
     run = simulated(

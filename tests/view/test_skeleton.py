@@ -4,8 +4,8 @@ import pytest
 import jaxdyn as jd
 from jaxdyn.view import draw
 from jaxdyn.view._scene import scene
+from jaxdyn.view._shapes import ball, box, cylinder, rod
 from jaxdyn.view._skeleton import far_end, motion, principal_spread, rail, skeleton
-from jaxdyn.view._solids import ball, box, cylinder, rod
 from tests.models import every_joint, random_state
 
 
@@ -69,21 +69,32 @@ def test_a_rail_is_as_long_as_the_way_of_its_slider():
     np.testing.assert_allclose(np.ptp(axes @ np.diag(high - low), axis=1)[1], 0.2)
 
 
-@pytest.mark.parametrize(
-    "vertices, faces",
-    [
-        rod(np.zeros(3), np.array([1.0, 2.0, 3.0]), 0.1, 8),
-        cylinder(np.ones(3), np.array([1.0, 2.0, -3.0]), 0.1, 8),
-        ball(np.ones(3), 0.3, 8),
-        box(np.ones(3), np.eye(3), np.array([0.1, 0.2, 0.3])),
-    ],
-    ids=["rod", "cylinder", "ball", "box"],
-)
-def test_surfaces_are_closed_and_face_outwards(vertices, faces):
+RED, END = (1.0, 0.0, 0.0, 1.0), np.array([1.0, 2.0, -3.0])
+PIECES = {
+    "cylinder": cylinder(0, np.ones(3), END, 0.1, RED),
+    "ball": ball(0, np.ones(3), 0.3, RED),
+    "box": box(0, np.ones(3), np.eye(3), np.array([0.1, 0.2, 0.3]), RED),
+    "dot": cylinder(0, END, END + 1e-9, 0.1, RED),
+}
+
+
+@pytest.mark.parametrize("piece", PIECES.values(), ids=PIECES)
+def test_surfaces_are_closed_and_face_outwards(piece):
+    vertices, faces = piece.triangles().vertices, piece.triangles().faces
     a, b, c = (vertices[faces[:, k]] for k in range(3))
     areas = np.cross(b - a, c - a)
     np.testing.assert_allclose(areas.sum(axis=0), 0.0, atol=1e-12)  # closed
     assert (areas * ((a + b + c) / 3 - vertices.mean(axis=0))).sum(axis=1).min() > 0
+    low, high = piece.corners.min(axis=0), piece.corners.max(axis=0)
+    assert (vertices > low - 1e-12).all() and (vertices < high + 1e-12).all()
+
+
+def test_a_rod_goes_from_end_to_end_with_round_ends():
+    tube, *ends = rod(0, np.ones(3), END, 0.1, RED)
+    np.testing.assert_allclose([x.p for x in ends], [np.ones(3), END])
+    along = tube.A @ [0, 0, 1]
+    np.testing.assert_allclose([tube.p - along, tube.p + along], [np.ones(3), END])
+    np.testing.assert_allclose(np.linalg.norm(tube.A[:, 0]), 0.1)
 
 
 @pytest.mark.parametrize("scale", [1e-10, 1.0, 1e3])
@@ -93,7 +104,7 @@ def test_a_scene_has_the_size_of_its_robot(scale):
     b.add_body("bar", None, "revolute", inertial=bar)
     model = b.build()
     shown = scene(model, motion(model, np.zeros((1, 1))))
-    assert 0.5 * scale < np.max(np.diff(shown.bounds, axis=0)) < 3 * scale
+    assert 0.5 * scale < np.ptp(shown.extremes, axis=0).max() < 3 * scale
     assert shown.floor is not None and 0.01 < shown.floor.spacing / scale < 1
 
 
@@ -110,7 +121,7 @@ def test_models_without_mass_or_length_can_be_seen():
     b.add_body("body", None, "revolute")
     model = b.build()
     shown = scene(model, motion(model, np.zeros((1, 1))))
-    assert np.isfinite(shown.solid.vertices).all()
+    assert shown.pieces and all(np.isfinite(x.corners).all() for x in shown.pieces)
 
 
 @pytest.mark.parametrize(

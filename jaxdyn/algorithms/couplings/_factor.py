@@ -19,6 +19,7 @@ from jaxdyn.model import CoupledRates
 
 Rates = Float[Array, " nv *columns"]  # of the coordinates
 JointRates = Float[Array, " joints *columns"]  # of the tree
+FEW = 3  # rows up to which each is a solution of its own
 UNROLLED = 12  # rows up to which the elimination is a part of the kernel
 
 
@@ -85,7 +86,10 @@ class CoupledFactor(eqx.Module):
 def coupled_factor(tree: eqx.Module, at: CoupledRates) -> CoupledFactor:
     """The factor of Gᵀ M G by one of M."""
     Phi = at.constraints()
-    X = tree.solve(Phi.T)  # type: ignore
+    if 0 < len(Phi) <= FEW:
+        X = jnp.stack([tree.solve(row) for row in Phi], axis=1)  # type: ignore
+    else:
+        X = tree.solve(Phi.T)  # type: ignore
     return CoupledFactor(tree, at, Phi, X, _times(Phi, X))
 
 
@@ -118,4 +122,9 @@ class DenseFactor(eqx.Module):
 
 
 def _times(A: Array, x: Array) -> Array:
-    return jnp.matmul(A, x, precision="highest")
+    """The product A x; with few rows or columns in the kernel, which has no matmul."""
+    if min(A.shape) > UNROLLED:
+        return jnp.matmul(A, x, precision="highest")
+    right = x if x.ndim == 2 else x[:, None]
+    product = (A[:, :, None] * right[None]).sum(axis=1)
+    return product if x.ndim == 2 else product[:, 0]

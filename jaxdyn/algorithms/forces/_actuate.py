@@ -37,8 +37,8 @@ def actuate(
     actuators = model.actuators
     if not isinstance(actuators, Actuators):
         raise ValueError(
-            f"model {model.name!r} has no actuators, expected a model of load_mjcf or "
-            "from_mujoco_model with some: pass joint torques as tau."
+            f"model {model.name!r} has no actuators, expected some, as those of MJCF "
+            "and of transmissions in URDF: pass joint torques as tau."
         )
     if actuators.refused:
         reasons = ", ".join(f"{name} ({why})" for name, why in actuators.refused)

@@ -8,7 +8,15 @@ import numpy as np
 from jax.core import Tracer
 from jaxtyping import Array, Float
 
-from jaxdyn.model import AbstractForce, BodyState, Loads, Model, as_leaf, body_index
+from jaxdyn.model import (
+    FORCES,
+    AbstractForce,
+    BodyState,
+    Loads,
+    Model,
+    as_leaf,
+    body_index,
+)
 
 
 class SpringDamper(AbstractForce):
@@ -83,6 +91,9 @@ class SpringDamper(AbstractForce):
         is_zero = square == 0
         l = jnp.sqrt(jnp.where(is_zero, 1, square))
         return d, v_b - v_a, jnp.where(is_zero, 0, l), jnp.where(is_zero, 0, d / l)
+
+
+FORCES["spring_damper"] = SpringDamper
 
 
 def _check(name: str, value: Array, shape: tuple, least: float = -np.inf) -> None:

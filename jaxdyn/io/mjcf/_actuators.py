@@ -28,23 +28,25 @@ def actuator_data(tree: Tree) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     refused = {}
     for k in every:
         reason = next(_doubts(m, k), None) or _set_arms(m, k, arms[k])
+        if not reason and not _has_numbers(m, k, arms[k]):
+            reason = "numbers that are not finite"
         if reason:
             refused[given[k]] = reason
+            arms[k] = 0
     controls = getattr(m, "actuator_ctrladr", np.arange(count))
     is_off = np.array([_is_off(tree, k) for k in every])[:, None]
     affine = np.array([_kind(m, "Gain", k) == "affine" for k in every])[:, None]
-    gain = np.where(
-        affine, m.actuator_gainprm[:, :3], m.actuator_gainprm[:, :1] * [1, 0, 0]
-    )
+    gain = np.where(affine | [True, False, False], m.actuator_gainprm[:, :3], 0)
     biased = np.array([_kind(m, "Bias", k) == "affine" for k in every])[:, None]
+    bias = m.actuator_biasprm[:, :3]
     clamped = m.actuator_ctrllimited[controls].astype(bool) & (
         "clampctrl" not in tree.off
     )
     joint = m.dof_jntid
     leaves = {
         "arms": arms,
-        "gain": np.where(is_off, 0, gain),
-        "bias": np.where(biased & ~is_off, m.actuator_biasprm[:, :3], 0),
+        "gain": np.where(is_off | ~np.isfinite(gain), 0, gain),
+        "bias": np.where(biased & ~is_off & np.isfinite(bias), bias, 0),
         "control_range": _range(clamped, m.actuator_ctrlrange[controls]),
         "force_range": _range(m.actuator_forcelimited, m.actuator_forcerange),
         "joint_range": _range(m.jnt_actfrclimited[joint], m.jnt_actfrcrange[joint]),
@@ -59,7 +61,16 @@ def actuator_data(tree: Tree) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
 
 
 def _range(limited: np.ndarray, span: np.ndarray) -> np.ndarray:
-    return np.where(limited.astype(bool)[:, None], span, [-np.inf, np.inf])
+    has_ends = limited.astype(bool)[:, None] & ~np.isnan(span)
+    return np.where(has_ends, span, [-np.inf, np.inf])
+
+
+def _has_numbers(m: Any, k: int, arms: np.ndarray) -> bool:
+    """Whether the numbers of an actuator are finite; its ranges may be infinite."""
+    law = *arms, *m.actuator_gainprm[k, :3], *m.actuator_biasprm[k, :3]
+    control = getattr(m, "actuator_ctrladr", range(m.nu))[k]
+    spans = m.actuator_ctrlrange[control], m.actuator_forcerange[k]
+    return bool(np.isfinite(law).all() and not np.isnan(spans).any())
 
 
 def _kind(m: Any, what: str, k: int) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 from jaxdyn.io._files import content
 from jaxdyn.io._xml import path_of
 from jaxdyn.io.mjcf._mujoco import mujoco
+from jaxdyn.io.mjcf._principal import make_possible
 from jaxdyn.model import Note
 
 _TAG = re.compile(r"<!--.*?-->|<([A-Za-z_][^\s/>]*)", re.DOTALL)
@@ -25,8 +26,13 @@ _TETRAHEDRON = (
 )
 
 
-def compiled(source: str | os.PathLike[str]) -> tuple[Any, str, list[Note]]:
+def compiled(
+    source: str | os.PathLike[str], inertia: str = "as given"
+) -> tuple[Any, str, list[Note]]:
     """The `mujoco.MjModel` of a file or text, its name, and what was repaired.
+
+    Inertias that no body has are replaced if `inertia` is "nearest"; MuJoCo refuses
+    them else.
 
     Raises:
         ValueError: the source cannot be read or compiled; it says where and why.
@@ -48,6 +54,9 @@ def compiled(source: str | os.PathLike[str]) -> tuple[Any, str, list[Note]]:
     else:
         parse = partial(_from_text, text, "" if path is None else str(path.parent))
     missing: dict[str, list[str]] = {}
+    doubts: list[Note] = []
+    if inertia == "nearest":
+        parse = partial(_possible, parse, doubts)
     with _quiet() as heard:
         try:
             mj_model, name = _repaired(parse, missing)
@@ -55,7 +64,8 @@ def compiled(source: str | os.PathLike[str]) -> tuple[Any, str, list[Note]]:
             reason = ", ".join(str(error).split("\n")).strip(", ")
             line = _LINE.search(reason)
             at = f"{where}, line {line[1]}" if line else where
-            raise ValueError(f"{at}: {reason}: correct the file.") from None
+            way = "" if "A + B" not in reason else ", or load it with inertia='nearest'"
+            raise ValueError(f"{at}: {reason}: correct the file{way}.") from None
     if any(missing.values()):
         pairs = (f"{file!r} (body {', '.join(x)})" for file, x in missing.items() if x)
         raise ValueError(
@@ -63,6 +73,7 @@ def compiled(source: str | os.PathLike[str]) -> tuple[Any, str, list[Note]]:
             f"{', '.join(pairs)}: put them there, or give the bodies an <inertial>."
         )
     notes = [Note("warning", "compiler", " ".join(text.split())) for text in heard]
+    notes += doubts
     if missing:
         first = [file.rsplit("/", 1)[-1] for file in list(missing)[:3]]
         place = f"{len(missing)} missing: {', '.join(first)}"
@@ -81,6 +92,13 @@ def _from_text(text: str, folder: str) -> Any:
     """The spec of a text whose assets are in a folder; MuJoCo opens *.xml alone."""
     spec = mujoco().MjSpec.from_string(text)
     spec.modelfiledir = folder
+    return spec
+
+
+def _possible(parse: Callable[[], Any], notes: list[Note]) -> Any:
+    """The spec with possible inertias, and notes on those that were not."""
+    spec = parse()
+    notes[:] = make_possible(spec)
     return spec
 
 
@@ -154,6 +172,7 @@ def _replace(spec: Any, asset: Any) -> list[str]:
         for body, moves in _tree(spec.worldbody):
             for geom in body.geoms:
                 if geom.meshname == asset.name:
+                    geom.rgba = [0.0] * 4  # nothing to see
                     if moves and _weighs(spec, body, geom):
                         bodies.append(body.name or f"body_{body.id}")
                     else:

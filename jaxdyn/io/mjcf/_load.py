@@ -8,13 +8,15 @@ from typing import Any
 import jax.numpy as jnp
 import numpy as np
 
-from jaxdyn.io._parts import assemble, warn_of_changes, warn_of_doubts
+from jaxdyn.io._inertias import built, check_choice, judged
+from jaxdyn.io._parts import assemble, warn_of_changes
 from jaxdyn.io.mjcf._actuators import actuator_data
 from jaxdyn.io.mjcf._compile import compiled
 from jaxdyn.io.mjcf._equality import add_equalities
 from jaxdyn.io.mjcf._mujoco import passive_off
 from jaxdyn.io.mjcf._notes import notes_on
 from jaxdyn.io.mjcf._tree import WORLD, Tree
+from jaxdyn.io.mjcf._visuals import add_visuals
 from jaxdyn.model import Actuators, GravityCompensation, Model, ModelBuilder, Note
 
 
@@ -22,7 +24,7 @@ def load_mjcf(
     source: str | os.PathLike[str],
     *,
     merge_fixed: bool = True,
-    check_inertia: bool | None = None,
+    inertia: str = "as given",
     skip: Iterable[str] = (),
     strict: bool = False,
     dtype: Any = None,
@@ -32,28 +34,27 @@ def load_mjcf(
     MuJoCo reads the file, with its defaults, included and attached files, meshes and
     settings of the compiler; `from_mujoco_model` translates the result, and says what
     the model has. A mesh, texture or height field whose file is missing is left out if
-    no moving body takes its inertia from it.
+    no moving body takes its inertia from it. MuJoCo refuses inertias that no body has,
+    unless they are replaced (`inertia="nearest"`).
 
     Args:
         source: a path, or the MJCF text itself (a str whose first character, after
             white space, is "<").
-        merge_fixed, check_inertia, skip, strict, dtype: as in `from_mujoco_model`.
+        merge_fixed, inertia, skip, strict, dtype: as in `from_mujoco_model`.
 
     Raises:
         ValueError: MuJoCo cannot read or compile it, with its reason and where it gives
             it the line; or `from_mujoco_model` raises it.
     """
-    mj_model, name, notes = compiled(source)
-    return _translated(
-        mj_model, name, notes, merge_fixed, check_inertia, skip, strict, dtype
-    )
+    mj_model, name, notes = compiled(source, inertia)
+    return _translated(mj_model, name, notes, merge_fixed, inertia, skip, strict, dtype)
 
 
 def from_mujoco_model(
     mj_model: Any,
     *,
     merge_fixed: bool = True,
-    check_inertia: bool | None = None,
+    inertia: str = "as given",
     skip: Iterable[str] = (),
     strict: bool = False,
     dtype: Any = None,
@@ -82,6 +83,7 @@ def from_mujoco_model(
     exact: solref, solimp and torquescale, which soften them in MuJoCo, play no role.
     Inactive ones are left out.
 
+    Geoms of the groups 0 to 2, which MuJoCo's viewer shows, are in `model.visuals`.
     Contacts and limits are not modelled: limits are data. `model.report` lists what is
     left out or kept as data, and a warning names what changes the motion.
 
@@ -89,17 +91,16 @@ def from_mujoco_model(
         mj_model: a `mujoco.MjModel`.
         merge_fixed: bodies without joint become frames of the body that carries them
             and give it their mass. Otherwise they are bodies.
-        check_inertia: None warns of inertias that violate the triangle inequality, and
-            True makes them an error. False accepts them, negative ones, and joints that
-            no inertia resists (see `singular_joints`).
+        inertia: what becomes of inertias that no body has, as in `load_urdf`.
         skip: equality constraints to leave out, by kind as "equality/joint" or by name
             as "equality/joint/finger".
-        strict: True makes everything that changes the motion an error.
+        strict: True makes everything that changes the motion an error, negative
+            principal inertias, and joints that no inertia resists; they are noted else.
         dtype: floating-point type of the leaves, by default JAX's.
 
     Raises:
         ValueError: it has no bodies, equality constraints that are not skipped and
-            cannot be expressed, or joints that no inertia resists.
+            cannot be expressed, or what the options make an error.
     """
     if type(mj_model).__name__ != "MjModel":
         raise ValueError(
@@ -107,9 +108,7 @@ def from_mujoco_model(
             "compile an MjSpec first, and load a file by load_mjcf."
         )
     name = mj_model.names.split(b"\0")[0].decode(errors="replace") or "robot"
-    return _translated(
-        mj_model, name, [], merge_fixed, check_inertia, skip, strict, dtype
-    )
+    return _translated(mj_model, name, [], merge_fixed, inertia, skip, strict, dtype)
 
 
 def _translated(
@@ -117,7 +116,7 @@ def _translated(
     name: str,
     notes: list[Note],
     merge_fixed: bool,
-    check_inertia: bool | None,
+    inertia: str,
     skip: Iterable[str],
     strict: bool,
     dtype: Any,
@@ -127,21 +126,26 @@ def _translated(
             f"model {name!r}: nothing moves, expected a body with a joint: add one, or "
             "load bodies without joints with merge_fixed=False."
         )
-    tree = Tree(m, merge_fixed, {"check_inertia": check_inertia})
+    check_choice(inertia)
+    tree = Tree(m, merge_fixed)
+    inertials = {part.name: part.inertial for part in tree.parts}
+    inertials, doubts = judged(inertials, inertia, strict)
+    for part in tree.parts:
+        part.inertial = inertials[part.name]
     gravity = np.zeros(3) if "gravity" in tree.off else m.opt.gravity.copy()
     builder = ModelBuilder(name, gravity=gravity, base=WORLD)
     assemble(builder, tree.parts, merge_fixed)
     for frame, (body, R, p), joint_name in tree.frames():
         builder.add_frame(frame, body, R=R, p=p, joint_name=joint_name)
     add_equalities(builder, tree, skip)
+    add_visuals(builder, tree)
     numbers, fixed = actuator_data(tree)
-    builder.notes += [*notes, *notes_on(tree)]
+    builder.notes += [*notes, *doubts, *notes_on(tree)]
     builder.notes += [
         Note("actuator", actuator, f"jd.actuate refuses it: {reason}")
         for actuator, reason in fixed.get("refused", ())
     ]
-    model = builder.build(dtype, check_inertia=check_inertia is not False)
-    model = _compensated(model, tree)
+    model = _compensated(built(builder, dtype, strict), tree)
     if numbers:
         leaves = {key: jnp.asarray(x, model.dtype) for key, x in numbers.items()}
         model = replace(model, actuators=Actuators(**leaves, **fixed))
@@ -151,8 +155,6 @@ def _translated(
             f"{model.report.changing_motion}"
         )
     warn_of_changes(model)
-    if check_inertia is None:
-        warn_of_doubts({part.name: part.inertial for part in tree.parts})
     return model
 
 

@@ -10,7 +10,7 @@ from jaxdyn.io.mjcf._tree import Tree
 from jaxdyn.model import Note
 
 _COUNTED = {
-    "geom": ("ngeom", "not read: contacts are not modelled"),
+    "geom": ("ngeom", "only seen: contacts are not modelled"),
     "actuator": ("nactuator", "data: model.actuators, jd.actuate"),
     "sensor": ("nsensor", "not read"),
     "camera": ("ncam", "not read"),

@@ -36,7 +36,7 @@ class Tree:
         taken_joints: names of joints that are in use.
     """
 
-    def __init__(self, m: Any, merge_fixed: bool, options: dict[str, Any]):
+    def __init__(self, m: Any, merge_fixed: bool):
         self.m, self.off = m, switched_off(m)
         given = names(m, "body")
         self._taken, self.taken_joints = set(given), set(names(m, "jnt"))
@@ -48,7 +48,7 @@ class Tree:
         self.parts: list[Part] = []
         self.joints: list[str] = []
         for i in range(1, m.nbody):
-            self._add_body(i, options)
+            self._add_body(i)
         self.merged = {
             part.name: part
             for part in self.parts
@@ -59,7 +59,7 @@ class Tree:
         """The name with as many underscores behind it as make it differ from others."""
         return _free(name, self._taken)
 
-    def _add_body(self, i: int, options: dict[str, Any]) -> None:
+    def _add_body(self, i: int) -> None:
         """Add the parts of a body.
 
         Every joint but the last moves a massless part, named for the body and the
@@ -73,7 +73,7 @@ class Tree:
         if not count:
             joint_name = _free(f"j_{name}", self.taken_joints)
             part = Part(name, parent, "fixed", R, p)
-            part.options = {**options, "joint_name": joint_name}
+            part.options = {"joint_name": joint_name}
             self.parts.append(part)
             p = np.zeros(3)
         for k, j in enumerate(range(first, first + count), start=1):
@@ -86,7 +86,7 @@ class Tree:
             part_name = name if last else self.free_name(f"{name}_{given or k}")
             part = Part(part_name, parent, kind, R @ turn, p + R @ (anchor + slide))
             joint_name = given or _free(f"j_{part_name}", self.taken_joints)
-            part.options = {**options, **self._effects(j, kind)}
+            part.options = self._effects(j, kind)
             part.options["joint_name"] = joint_name
             self.parts.append(part)
             self.joints.append(joint_name)

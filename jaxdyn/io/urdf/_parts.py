@@ -38,7 +38,7 @@ def part_of(joint: ET.Element, inertial: Inertial | None, found: Findings) -> Pa
         )
     options = found.tried(_effects, joint, kind) or {}
     _check_limits(joint, options, found)
-    R, p = found.tried(_pose, owner, joint) or (np.eye(3), np.zeros(3))
+    R, p = found.tried(pose, owner, joint) or (np.eye(3), np.zeros(3))
     return Part(
         name=end(joint, "child"),
         parent=end(joint, "parent"),
@@ -89,7 +89,7 @@ def _check_limits(joint: ET.Element, effects: dict[str, Any], found: Findings) -
         found.repaired(problem, "joint/limit", name, f"no limit: {why}")
 
 
-def _pose(owner: str, element: ET.Element) -> tuple[np.ndarray, np.ndarray]:
+def pose(owner: str, element: ET.Element) -> tuple[np.ndarray, np.ndarray]:
     """Rotation and position of the `<origin>` of an element, identity without one."""
     origin = element.find("origin")
     xyz = rpy = np.zeros(3)
@@ -109,7 +109,7 @@ def inertial(link: ET.Element) -> Inertial | None:
     inertia = required(owner, found, "inertia")
     xx, xy, xz, yy, yz, zz = (numbers(owner, inertia, key, 1)[0] for key in MOMENTS)
     I = np.array([[xx, xy, xz], [xy, yy, yz], [xz, yz, zz]])
-    return Inertial(mass, np.zeros(3), I).moved(*_pose(owner, found))
+    return Inertial(mass, np.zeros(3), I).moved(*pose(owner, found))
 
 
 def _in_plane(normal: np.ndarray) -> np.ndarray:

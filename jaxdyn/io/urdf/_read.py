@@ -4,35 +4,22 @@ import heapq
 import os
 import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Sequence
+from dataclasses import astuple
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from jaxdyn.io._parts import Part, assemble, warn_of_changes
-from jaxdyn.io._xml import read_xml
+from jaxdyn.io._inertias import check_choice, judged, note_singular
+from jaxdyn.io._parts import Part, assemble, free_name, warn_of_changes
+from jaxdyn.io._xml import path_of, read_xml
 from jaxdyn.io.urdf._findings import Findings
+from jaxdyn.io.urdf._mimic import add_couplings
 from jaxdyn.io.urdf._parts import end, inertial, part_of
-from jaxdyn.io.urdf._xml import (
-    by_name,
-    check_processed,
-    clean,
-    free_name,
-    label,
-    numbers,
-    required,
-)
-from jaxdyn.model import (
-    UNRESISTED,
-    Inertial,
-    Model,
-    ModelBuilder,
-    Note,
-    Notes,
-    singular_joints,
-)
-
-_SINGLE = ("revolute", "continuous", "prismatic")  # with one coordinate
-_INERTIAS = ("as given", "nearest", "error")
+from jaxdyn.io.urdf._transmissions import take_motors, with_motors
+from jaxdyn.io.urdf._visuals import visuals
+from jaxdyn.io.urdf._xml import by_name, check_processed, clean, label
+from jaxdyn.model import Inertial, Model, ModelBuilder
 
 
 def load_urdf(
@@ -57,12 +44,14 @@ def load_urdf(
     body. A limit that is not given, or is the largest double, as `to_urdf` writes it,
     is infinite; lower and upper are read for revolute and prismatic joints only. Joints
     with `<mimic>` follow others exactly and have no coordinates of their own, see
-    `Model.with_coupling`.
+    `Model.with_coupling`. Simple transmissions are motors in `model.actuators` unless
+    they have no effort interface; their controls are motor efforts, see `jd.actuate`.
 
-    `model.report` lists what is not read, left out or repaired, and a warning names
-    what changes the motion: docs/conventions.md has a table. A link without
-    `<inertial>` has no mass; where no inertia resists a joint, forward dynamics raise
-    an error.
+    `model.visuals` has the `<visual>` elements. `package://name/rest` is looked for in
+    all folders above the file and in ROS_PACKAGE_PATH. `model.report` lists what is not
+    read, left out or repaired, missing mesh files too, and a warning names what changes
+    the motion: docs/conventions.md has a table. A link without `<inertial>` has no
+    mass; where no inertia resists a joint, forward dynamics raise an error.
 
     Args:
         source: a path, or the URDF text itself (a str whose first character, after
@@ -85,14 +74,13 @@ def load_urdf(
         ValueError: the text is no URDF or not processed by xacro, its links form no
             tree, or data are missing or wrong.
     """
-    if inertia not in _INERTIAS:
-        raise ValueError(
-            f"inertia is {inertia!r}, expected one of: {', '.join(_INERTIAS)}."
-        )
+    check_choice(inertia)
     robot = read_xml(source, "URDF", ("robot",))
     check_processed(robot)
-    found = Findings(skip, strict)
+    path, found = path_of(source), Findings(skip, strict)
     links, joints = (by_name(robot, tag, found) for tag in ("link", "joint"))
+    motors = take_motors(robot, joints, found)
+    drawn = visuals(robot, links, Path() if path is None else path.parent, found)
     clean(robot, found)
     name = robot.get("name") or "robot"
     if not links:
@@ -112,14 +100,8 @@ def load_urdf(
         )
         found.repaired(problem, "robot", name, "nothing moves: one free body")
         floating_base = True
-    base = root
+    base = _free_base(links, found) if floating_base else root
     if floating_base:
-        base = free_name("world", links)
-        if base != "world":
-            problem = (
-                "link 'world' has the name of the base of a floating robot: rename it."
-            )
-            found.repaired(problem, "link", "world", f"a body: the base is {base!r}")
         free = Part(root, base, "free", inertial=inertials[root] or Inertial())
         parts = [free, *parts]
     _check_masses(parts, inertials, found)
@@ -127,98 +109,40 @@ def load_urdf(
     found.raise_problems()
 
     builder = ModelBuilder(name, gravity=gravity, base=base)
-    assemble(builder, parts, merge_fixed)
-    _add_couplings(builder, joints, found)
+    assemble(builder, parts, merge_fixed, drawn)
+    add_couplings(builder, joints, found)
     builder.notes += found.notes
     model = builder.build(dtype, check_inertia=False)
-    _note_singular(model, strict)
+    note_singular(model, strict)
+    model = with_motors(model, motors)
     warn_of_changes(model)
     return model
 
 
-def _add_couplings(
-    builder: ModelBuilder, joints: dict[str, ET.Element], found: Findings
-) -> None:
-    for name, joint in joints.items():
-        mimic = joint.find("mimic")
-        of = "" if mimic is None else mimic.get("joint", "")
-        if mimic is not None and of in joints:
-            found.tried(_couple, builder, joint, joints)
-        elif mimic is not None:
-            problem = (
-                f"{label(joint)} follows joint {of!r}, which is not there, expected "
-                f"one of: {', '.join(joints)}: correct it, or load a joint that moves "
-                f"on its own with skip=({'joint/mimic/' + name!r},)."
-            )
-            became = f"left out: no joint {of!r}, it moves on its own"
-            found.repaired(problem, "joint/mimic", name, became, True)
-    found.raise_problems()
-
-
-def _couple(
-    builder: ModelBuilder, joint: ET.Element, joints: dict[str, ET.Element]
-) -> None:
-    """Let a joint follow another: q = multiplier q of the other + offset."""
-    owner, mimic = label(joint), required(label(joint), joint, "mimic")
-    name, of = joint.get("name", ""), mimic.get("joint", "")
-    other = joints[of].get("type")
-    kinds = (*_SINGLE, "fixed")
-    if joint.get("type") not in _SINGLE or other not in kinds or of == name:
-        raise ValueError(
-            f"{owner}: <mimic joint={of!r}> needs two joints that are "
-            f"{', '.join(_SINGLE)}: correct it, or load the joint as one that moves on "
-            f"its own, with skip=({'joint/mimic/' + name!r},)."
+def _free_base(links: dict[str, ET.Element], found: Findings) -> str:
+    """The name of the base of a robot that floats."""
+    base = free_name("world", links)
+    if base != "world":
+        problem = (
+            "link 'world' has the name of the base of a floating robot: rename it."
         )
-    multiplier, offset = (
-        numbers(owner, mimic, key, 1)[0] if key in mimic.attrib else default
-        for key, default in (("multiplier", 1.0), ("offset", 0.0))
-    )
-    ratios = {} if other == "fixed" else {of: multiplier}
-    builder.add_coupling(name, ratios, offset=offset)
-
-
-def _note_singular(model: Model, strict: bool) -> None:
-    """Note joints that no inertia resists; in a model with mass they may be an error.
-
-    A model without any mass is meant for kinematics.
-    """
-    joints = singular_joints(model)
-    is_kinematic = not model.mass.any() and not model.inertia.any()
-    if joints and strict and not is_kinematic:
-        raise ValueError(
-            f"no inertia resists joint {', '.join(map(repr, joints))}: give the bodies "
-            "that it moves mass or inertia, or make it fixed; strict=False loads the "
-            "robot as it is."
-        )
-    notes = [
-        Note("joint", name, f"{UNRESISTED} it: its acceleration is undefined")
-        for name in joints
-    ]
-    if joints and is_kinematic:
-        notes = [Note("robot", model.name, f"{UNRESISTED} its joints: no mass")]
-    model.topology.report = Notes([*model.report, *notes])
+        found.repaired(problem, "link", "world", f"a body: the base is {base!r}")
+    return base
 
 
 def _check_inertias(parts: list[Part], how: str, found: Findings) -> None:
     """Repair inertias that no body has, or note them."""
     for part in parts:
-        part.options["check_inertia"] = False
         given, name = part.inertial, part.name
         if not found.strict:
             part.inertial = given.without_rounding()
         if part.inertial is not given:
             found.note("inertia", name, "not negative: its sign is rounding")
-        doubt = part.inertial.doubt()
-        if doubt and (how == "error" or (found.strict and "negative" in doubt)):
-            found.wrong(
-                f"link {name!r}: {doubt}: correct the inertia, or load the robot with "
-                "inertia='nearest'."
-            )
-        elif doubt and how == "nearest":
-            part.inertial = given.nearest()
-            found.note("inertia", name, f"nearest possible one: {doubt}", True)
-        elif doubt:
-            found.note("inertia", name, f"kept as given: {doubt}")
+        result = found.tried(judged, {name: part.inertial}, how, found.strict, "link")
+        if result:
+            part.inertial = result[0][name]
+            for note in result[1]:
+                found.note(*astuple(note))
 
 
 def _joint_above(

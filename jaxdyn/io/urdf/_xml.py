@@ -7,6 +7,7 @@ from collections.abc import Container, Iterator
 import numpy as np
 
 from jaxdyn.io._files import numbers as read_numbers
+from jaxdyn.io._parts import free_name
 from jaxdyn.io.urdf._findings import Findings
 
 _CONTENT = {
@@ -41,6 +42,7 @@ _SKIPPED = {
     *("visual", "collision", "material", "contact", "sensor", "transmission"),
     *("safety_controller", "calibration", "ros2_control", "gazebo"),
 }
+_SEEN = ("link/visual", "robot/material")  # are read by `visuals`
 # what a <gazebo> element may change, with the texts that leave it unchanged
 _OFF = ("", "0", "0.0", "false")
 _GAZEBO_DYNAMICS = {
@@ -83,13 +85,6 @@ def by_name(robot: ET.Element, tag: str, found: Findings) -> dict[str, ET.Elemen
             found.wrong(f"two {tag}s have the name {name!r}: rename one of them.")
         result[name] = element
     return result
-
-
-def free_name(name: str, taken: Container[str | None]) -> str:
-    """The name with as many underscores behind it as make it differ from others."""
-    while name in taken:
-        name += "_"
-    return name
 
 
 def clean(
@@ -144,6 +139,8 @@ def _leave(
             found.left(problem, place, name or "robot", became, True)
     elif place == "joint/mimic" and element.get("type") != "fixed":
         found.note(place, name, "left out: the joint moves on its own", True)
+    elif place in _SEEN:
+        pass
     elif child.tag in _SKIPPED or place == "joint/mimic":
         found.note(place, name, "not read")
     else:

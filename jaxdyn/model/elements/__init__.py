@@ -1,4 +1,4 @@
-"""The elements of a model: joints, cut joints and their rows, force elements."""
+"""The elements of a model: joints, cut joints and rows, force elements, visuals."""
 
 from jaxdyn.model.elements._actuators import Actuators as Actuators
 from jaxdyn.model.elements._couplings import POSITION_LEAVES as POSITION_LEAVES
@@ -11,6 +11,7 @@ from jaxdyn.model.elements._cut_joints import Loop as Loop
 from jaxdyn.model.elements._cut_joints import Placement as Placement
 from jaxdyn.model.elements._cut_joints import check_loop as check_loop
 from jaxdyn.model.elements._cut_joints import loop_of as loop_of
+from jaxdyn.model.elements._forces import FORCES as FORCES
 from jaxdyn.model.elements._forces import AbstractForce as AbstractForce
 from jaxdyn.model.elements._forces import BodyState as BodyState
 from jaxdyn.model.elements._forces import Loads as Loads
@@ -35,3 +36,5 @@ from jaxdyn.model.elements._rows import CUT_JOINTS as CUT_JOINTS
 from jaxdyn.model.elements._rows import ROWS as ROWS
 from jaxdyn.model.elements._rows import Row as Row
 from jaxdyn.model.elements._rows import Side as Side
+from jaxdyn.model.elements._visual import TriangleMesh as TriangleMesh
+from jaxdyn.model.elements._visual import Visual as Visual

@@ -138,6 +138,10 @@ def check_relation(
         raise ValueError(
             f"{label}: the joint stands in its own polynomial, expected ratios alone."
         )
+    if not any(powers[2:]):  # linear after all
+        for body, value in inner.items():
+            linear[body] = linear.get(body, 0.0) + powers[1] * value
+        inner, powers[1] = {}, 0.0
     is_geared = is_geared or bool(linear.get(joint))
     return Relation(joint, linear, inner, tuple(powers), is_geared)
 

@@ -79,7 +79,7 @@ def check_loop(
         joint = "spherical" if axes is None else "point"
     if joint == "point" and axes == (0, 1, 2):
         joint, axes = "spherical", None  # the same
-    if joint not in CUT_JOINTS:
+    if not isinstance(joint, str) or joint not in CUT_JOINTS:
         raise ValueError(
             f"{name}: a cut joint of type {joint!r} is not known, expected one of: "
             f"{', '.join(CUT_JOINTS)}. Cut the loop at another of its joints."

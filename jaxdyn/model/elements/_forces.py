@@ -91,6 +91,9 @@ class AbstractForce(eqx.Module):
         return self
 
 
+FORCES: dict[str, type[AbstractForce]] = {}  # by their names in files
+
+
 def as_leaf(value: ArrayLike | Numbers) -> Array:
     """A number or numbers as an array of floating-point type."""
     x = value if isinstance(value, Array) else np.asarray(value)

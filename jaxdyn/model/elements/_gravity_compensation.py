@@ -9,6 +9,7 @@ import numpy as np
 from jaxtyping import Array, Float
 
 from jaxdyn.model.elements._forces import (
+    FORCES,
     AbstractForce,
     BodyState,
     Loads,
@@ -47,6 +48,10 @@ class GravityCompensation(AbstractForce):
 
     def placed(self, model: "Model") -> "GravityCompensation":
         """The element with indices of its bodies."""
+        if not isinstance(self.bodies, tuple | list):
+            raise ValueError(
+                f"gravity compensation: bodies is {self.bodies!r}, expected a list."
+            )
         k = len(self.bodies)
         shapes = jnp.shape(self.points), jnp.shape(self.masses)
         if shapes != ((k, 3), (k,)):
@@ -63,3 +68,6 @@ class GravityCompensation(AbstractForce):
         """From the origins of the bodies to the points, in world axes."""
         R = take(at.R, np.array(self.bodies))
         return (R * self.points[:, None, :]).sum(axis=-1)
+
+
+FORCES["gravity_compensation"] = GravityCompensation

@@ -11,7 +11,7 @@ import numpy as np
 from jaxtyping import Array
 
 from jaxdyn.model._report import UNRESISTED, Notes
-from jaxdyn.model.elements import COUPLED_TYPES, JOINT_TYPES, JointType
+from jaxdyn.model.elements import COUPLED_TYPES, JOINT_TYPES, JointType, Visual
 from jaxdyn.model.tables._contraction import Contraction, contract
 from jaxdyn.model.tables._modules import Modules, cut_modules
 from jaxdyn.program import BLOCK, Jumps, Lanes, cut_lanes, jump_tables
@@ -66,9 +66,9 @@ class Topology:
 
     Two topologies are equal if parents, joint types and the bodies of frames are equal,
     and if they give the same answer to every name that traced code has looked up in one
-    of them (`looked_up`). Otherwise names do not count, nor does the report of what a
-    reader left out: models that differ in these share compiled programs and can be
-    stacked.
+    of them (`looked_up`). Otherwise names do not count, nor do the report of what a
+    reader left out and the shapes that are only seen: models that differ in these share
+    compiled programs and can be stacked.
     """
 
     name: str
@@ -81,6 +81,7 @@ class Topology:
     frame_bodies: tuple[int, ...] = ()
     frame_joint_names: tuple[str, ...] = ()
     report: Notes = Notes()
+    visuals: tuple[Visual, ...] = ()
 
     def __post_init__(self):
         if not self.frame_joint_names:
@@ -92,7 +93,7 @@ class Topology:
     def __repr__(self) -> str:
         # short also for a thousand bodies, and another for every other content
         state = self.__getstate__()
-        del state["report"]
+        del state["report"], state["visuals"]
         content = hashlib.sha256(repr(tuple(state.values())).encode())
         digest = content.hexdigest()[:16]
         return f"Topology({self.name!r}, n = {len(self.names)}, {digest})"

@@ -126,7 +126,9 @@ def test_names_are_those_of_the_file():
 
 
 MUSCLE = '<muscle name="m" joint="a" lengthrange="0 1"/>'
+ENDLESS = '<general name="m" joint="a" {}/>'
 REFUSED = {
+    "gear": (ENDLESS.format('gear="inf"'), r"m \(numbers that are not finite\)"),
     "muscle": (MUSCLE, r"m \(dyn type muscle\)"),
     "site": ('<motor name="m" site="s"/>', r"m \(transmission type site\)"),
     "spatial": ('<motor name="m" tendon="rope"/>', r"m \(a spatial tendon\)"),
@@ -142,7 +144,7 @@ REFUSED = {
 @pytest.mark.parametrize("name", REFUSED)
 def test_actuators_that_cannot_be_expressed_are_refused_by_name(name):
     text, message = REFUSED[name]
-    model = load_mjcf(robot(text), check_inertia=False)
+    model = load_mjcf(robot(text))
     notes = [x for x in model.report if "refuses" in x.became]
     assert notes[-1].place == "m"
     q, qd = jd.neutral(model), jnp.zeros(model.nv)

@@ -51,7 +51,7 @@ def everything(model, q, qd, bodies):
 @pytest.mark.parametrize("name, dtype", EACH)
 def test_kinematics_agree_with_independent_software(name, dtype):
     case = CASES[name]
-    model = jd.from_dict(case["model"], check_inertia=False, dtype=dtype)
+    model = jd.from_dict(case["model"], dtype=dtype)
     groups = {}
     for s in case["states"]:
         groups.setdefault(tuple(j["body"] for j in s["jacobians"]), []).append(s)
@@ -202,6 +202,7 @@ def test_jacobian_at_a_point_and_its_bias_give_the_acceleration_of_the_point(rng
     np.testing.assert_allclose(value, acceleration, atol=1e-11)
 
 
+@pytest.mark.filterwarnings("ignore:model .* will move as its file says")
 def test_a_moving_base_carries_all_bodies(rng):
     model = every_joint(1)
     fixed = random_state(model, rng)
@@ -215,7 +216,7 @@ def test_a_moving_base_carries_all_bodies(rng):
         for key in ("idx_q", "idx_v"):
             body.pop(key)
     spec.pop("nq"), spec.pop("nv")
-    whole = jd.from_dict(spec, check_inertia=False)  # the carrier has no mass
+    whole = jd.from_dict(spec)  # the carrier has no mass
     v, w, dv, dw = (jnp.asarray(x) for x in rng.normal(size=(4, 3)))
     base = jd.BaseMotion(v=v, w=w, dv=dv, dw=dw)
     q = jnp.concatenate([jd.neutral(whole)[:7], fixed[0]])
