@@ -41,7 +41,7 @@ def test_errors_are_about_the_file(tmp_path, capsys):
     problems = {
         "<robot name='x'>": "a.urdf, line 1: .*well-formed XML",
         "<sdf/>": "a.urdf: it starts with '<sdf', expected <robot>",
-        ROBOT.format('<mimic joint="k"/>'): "'j' follows 'k'.*skip=",
+        ROBOT.format('<mimic joint="j"/>'): "'j': <mimic joint='j'> needs two.*skip=",
     }
     for text, message in problems.items():
         path.write_text(text)
