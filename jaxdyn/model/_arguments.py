@@ -8,6 +8,7 @@ import numpy as np
 from jaxtyping import Array, Float, PyTree
 
 from jaxdyn.model._model import Model
+from jaxdyn.model.elements import POSITION_LEAVES, RATE_LEAVES
 
 Nq: TypeAlias = Float[Array, " nq"]  # positions
 Nv: TypeAlias = Float[Array, " nv"]  # velocities, accelerations or forces of joints
@@ -74,6 +75,12 @@ def check_leaves(model: Model) -> None:
     ends = {"R_a": (3, 3), "R_b": (3, 3), "p_a": (3,), "p_b": (3,)}
     for k, loop in enumerate(model.loops):
         rows += [(f"loops[{k}].{e}", getattr(loop, e), ends[e]) for e in ends]
+    if model.couplings:
+        x = model.couplings
+        m, d = len(x.joints), x.is_geared.count(False)
+        shapes = dict(linear=(m, x.width), inner=(m, x.width), polynomial=(m, 5))
+        shapes |= dict.fromkeys((*RATE_LEAVES, *POSITION_LEAVES), (d,))
+        rows += [(f"couplings.{key}", getattr(x, key), shapes[key]) for key in shapes]
     for name, leaf, shape in rows:
         found = jnp.shape(leaf)
         if found != shape:

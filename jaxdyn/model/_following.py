@@ -57,7 +57,7 @@ class CoupledRates(eqx.Module):
         return both[:nz] + put(followed, self.at.source_v, nz)
 
     def bias(self, zd: Nv) -> Float[Array, " joints"]:
-        """The accelerations of the joints at rest of z: dG/dt zd."""
+        """The joint accelerations where z does not accelerate: (dG/dt) zd."""
         return self.turning(zd, zd)
 
     def turning(self, zd: Nv, x: Rates) -> JointRates:
@@ -77,7 +77,7 @@ class CoupledRates(eqx.Module):
             return z
         others = z - put(take(z, places), places, len(z))
         rest = take(z, places) - self._gears(others)
-        return others + put(self.inverse_gears @ rest, places, len(z))
+        return others + put(_times(self.inverse_gears, rest), places, len(z))
 
     def lifted(self, tau: Rates) -> JointRates:
         """Forces of joints whose Gᵀ is tau: Lᵀ tau."""
@@ -86,7 +86,7 @@ class CoupledRates(eqx.Module):
         places, rows = self.at.geared
         if places.size:
             own = take(tau, places)
-            driven = self.inverse_gears.T @ own
+            driven = _times(self.inverse_gears.T, own)
             tau = tau + put(driven - own, places, len(tau))
             # what the gears take from coordinates that are not geared
             shares = take(self.slope, rows) * driven[:, None]
@@ -164,7 +164,7 @@ def independent(model: Model, q: Array, qd: Array) -> tuple[Nq, Nv]:
         own, theirs = (np.array(t.q_start)[geared] for t in (model.topology, x.tree))
         still = exchange(z, own, jnp.zeros(len(own), z.dtype))
         there, rates = _at(model, still)  # at zero: what the gears add is linear
-        moved = rates.inverse_gears @ (take(q, theirs) - take(there, theirs))
+        moved = _times(rates.inverse_gears, take(q, theirs) - take(there, theirs))
         z = exchange(z, own, moved)
     return z, coupled_rates(model, z).independent(qd)
 
@@ -183,6 +183,10 @@ def with_rate_leaves(model: Model, **leaves: Float[Array, " joints"]) -> Model:
 def reduced(model: Model, q: Nq, tau: JointRates) -> Rates:
     """The forces of the coordinates for forces of all joints; as given if they are."""
     return coupled_rates(model, q).forces(tau) if model.couplings else tau
+
+
+def _times(A: Array, x: Array) -> Array:
+    return jnp.matmul(A, x, precision="highest")
 
 
 def _at(model: Model, q: Nq) -> tuple[Array, CoupledRates]:

@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
 import pytest
 
 import jaxdyn as jd
+from jaxdyn.analysis import count_operations
 from jaxdyn.dynamics._methods import FORWARD, INERTIA, INVERSE
 
 
@@ -381,3 +383,41 @@ def test_only_joints_with_one_coordinate_can_be_coupled():
     model = jd.robots.random_tree(0, 3, floating_base=True)
     with pytest.raises(ValueError, match="is free, expected one with a single coord"):
         model.with_coupling(1, {0: 1.0})
+
+
+def test_forward_dynamics_with_few_couplings_are_linear_in_the_number_of_joints():
+    def products(n):
+        model = jd.robots.chain(n).with_coupling(n - 1, {0: 0.5})
+        model = model.with_coupling(n // 2, {1: -1.0})
+        return count_operations(jd.forward_dynamics, model, *[jnp.zeros(n - 2)] * 3).M
+
+    a, b, c = map(products, (8, 16, 32))
+    assert c - b == 2 * (b - a)
+    alone = count_operations(
+        jd.forward_dynamics, jd.robots.chain(32), *[jnp.zeros(32)] * 3
+    )
+    assert c < 1.25 * alone.M
+
+
+def test_derivatives_by_ratios_and_effects_of_joints_that_follow():
+    model = curved()
+    q, qd, _, tau = state(model)
+    found, tree = eqx.partition(model.couplings, eqx.is_array)
+
+    def qdd(found):
+        couplings = eqx.combine(found, tree)
+        changed = replace(model, couplings=couplings)
+        return jd.forward_dynamics(changed, q, qd, tau).sum()
+
+    rng = np.random.default_rng(0)
+    along = jax.tree.map(lambda x: jnp.asarray(rng.normal(size=x.shape)), found)
+    zero = jax.tree.map(jnp.zeros_like, found)
+    names = ("linear", "inner", "polynomial", "damping", "armature", "stiffness")
+    along = replace(zero, **{name: getattr(along, name) for name in names})
+    slope = jax.tree.map(jnp.multiply, jax.grad(qdd)(found), along)
+    whole = sum(x.sum() for x in jax.tree.leaves(slope))
+    up, down = (
+        qdd(jax.tree.map(lambda x, d, h=h: x + h * d, found, along))
+        for h in (1e-6, -1e-6)
+    )
+    close(whole, (up - down) / 2e-6, 1e-7)

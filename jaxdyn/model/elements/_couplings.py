@@ -60,6 +60,11 @@ class Couplings(eqx.Module):
     is_dense: bool = eqx.field(static=True)
     tree: Any = eqx.field(static=True)  # a Topology, which builds on these elements
 
+    @property
+    def width(self) -> int:
+        """The columns of `linear`: the most sources of a joint, at least one."""
+        return max([1, *map(len, self.sources)])
+
     def relations(self) -> "list[Relation]":
         """The same as numbers, for readers and writers."""
         rows = zip(self.joints, self.sources, strict=True)
