@@ -9,7 +9,7 @@ from jaxdyn.spatial import Quaternion, Vec3
 
 def to_mujoco(
     model: Model, q: Float[Array, " nq"], qd: Float[Array, " nv"]
-) -> tuple[Float[Array, " nq"], Float[Array, " nv"]]:
+) -> tuple[Float[Array, " npos"], Float[Array, " nvel"]]:
     r"""MuJoCo's `qpos` and `qvel` of a state.
 
     Quaternions become w, x, y, z. The linear velocity of a free joint turns from body
@@ -28,7 +28,7 @@ def to_mujoco(
 
 
 def from_mujoco(
-    model: Model, qpos: Float[Array, " nq"], qvel: Float[Array, " nv"]
+    model: Model, qpos: Float[Array, " npos"], qvel: Float[Array, " nvel"]
 ) -> tuple[Float[Array, " nq"], Float[Array, " nv"]]:
     r"""The state with MuJoCo's `qpos` and `qvel`: the inverse of `to_mujoco`.
 
