@@ -44,8 +44,7 @@ ROBOTS = {
             "panda_joint4": (-2.1, 0.4, 1.0),
             "panda_joint6": (1.7, 0.3, 0.0),
             "panda_joint7": (0.8, 0.5, 0.7),
-            "panda_finger_joint1": (0.03, 0.01, 0.0),
-            "panda_finger_joint2": (0.03, 0.01, 0.0),
+            "panda_finger_joint1": (0.03, 0.01, 0.0),  # the other one follows
         },
     ),
     "go2": (
@@ -96,7 +95,7 @@ def animate(
     file: Path, floats: bool, joints: dict[str, tuple[float, ...]], page: Path
 ) -> None:
     """Save a page of a robot whose joints swing for two seconds."""
-    robot = jd.load(file, floating_base=floats, skip=("joint/mimic",))
+    robot = jd.load(file, floating_base=floats)
     ts = np.linspace(0.0, 2.0, 121)
     ways = np.zeros((len(ts), robot.nv))
     for name, (middle, swing, phase) in joints.items():
