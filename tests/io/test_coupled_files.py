@@ -220,3 +220,13 @@ def test_motors_of_joints_that_follow_act_through_them():
     model = load_urdf(hand("", FOLLOWS).replace("</robot>", motor))
     tau = jd.actuate(model, jnp.zeros(2), jnp.zeros(2), jnp.array([1.0]))
     np.testing.assert_allclose(tau, [0, -6])
+
+
+def test_a_motion_of_a_coupled_robot_is_kept(tmp_path):
+    model = load_urdf(hand("", FOLLOWS))
+    ts, start = jnp.linspace(0.0, 0.1, 3), jnp.zeros(2)
+    motion = jd.simulate(model, start, start, ts)
+    jd.io.save_trajectory(tmp_path, model, motion)
+    again, _ = jd.io.load_trajectory(tmp_path)
+    assert jax.tree.structure(again) == jax.tree.structure(model)
+    jax.tree.map(np.testing.assert_array_equal, again, model)
