@@ -14,6 +14,7 @@ from jaxtyping import Array, Float
 
 from jaxdyn.model._arguments import check_leaves
 from jaxdyn.model._check import check_finite, unit_vectors
+from jaxdyn.model._following import whole
 from jaxdyn.model._model import Model
 from jaxdyn.model.elements import Couplings
 from jaxdyn.model.tables import DIRECTIONS, Topology, directions
@@ -42,7 +43,7 @@ def singular_joints(
     check_leaves(model)
     at = None if q is None else check_finite(model.name, "q", q, (model.nq,), "model")
     if model.couplings:
-        return _singular_coordinates(model)
+        return _singular_coordinates(model, at)
     leaves = {key: np.asarray(getattr(model, key), float) for key in LEAVES}
     eps = float(jnp.finfo(model.dtype).eps)
     zero = _factor(model.topology, leaves, at, eps).zero
@@ -50,11 +51,12 @@ def singular_joints(
     return tuple(model.joint_names[i] for i in bodies)
 
 
-def _singular_coordinates(model: Model) -> tuple[str, ...]:
+def _singular_coordinates(model: Model, q: np.ndarray | None) -> tuple[str, ...]:
     """The joints with a coordinate that neither they nor followers make resist."""
     x, names = model.couplings, model.joint_names
     assert isinstance(x, Couplings)
-    free = set(singular_joints(model.tree))
+    joints = None if q is None else whole(model, jnp.asarray(q))[1]
+    free = set(singular_joints(model.tree, joints))
     resisted = {
         names[i]
         for joint, sources in zip(x.joints, x.sources, strict=True)

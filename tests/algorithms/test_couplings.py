@@ -312,6 +312,7 @@ def test_a_joint_without_mass_may_follow_one_that_has():
     model = b.build()
     assert model.couplings.is_dense and not jd.singular_joints(model)
     assert jd.singular_joints(model.tree) == ("k",)
+    assert not jd.singular_joints(model, jnp.zeros(2))
     q, qd, qdd = jnp.array([[0.3, 0.2], [1.0, 2.0], [-1.0, 0.5]])
     tau = jd.inverse_dynamics(model, q, qd, qdd)
     close(jd.forward_dynamics(model, q, qd, tau), qdd, 1e-13)
@@ -423,3 +424,23 @@ def test_derivatives_by_ratios_and_effects_of_joints_that_follow():
         for h in (1e-6, -1e-6)
     )
     close(whole, (up - down) / 2e-6, 1e-7)
+
+
+def test_a_posture_in_which_nothing_resists_a_coupled_robot_is_found():
+    b = jd.ModelBuilder("wrist")
+    point = jd.Inertial.point(1.0, (0.3, 0.0, 0.0))
+    b.add_body("yaw", axis=(0, 0, 1), joint_name="yaw")
+    b.add_body("pitch", "yaw", axis=(0, 1, 0), inertial=point, joint_name="pitch")
+    b.add_body(
+        *("finger", "pitch", "prismatic"),
+        axis=(1, 0, 0),
+        inertial=point,
+        joint_name="f",
+    )
+    b.add_coupling("f", {"pitch": 0.1})
+    model = b.build(check_inertia=False)
+    assert jd.singular_joints(model, jnp.array([0.0, 0.5])) == ()
+    upright = jnp.array([0.0, -np.pi / 2])  # all masses on the axis of yaw
+    assert jd.singular_joints(model, upright) == ("yaw",)
+    with pytest.raises(ValueError, match="no inertia resists joint 'yaw' at the given"):
+        jd.factor(model, upright)

@@ -9,6 +9,7 @@ O(n m + m³) for m joints that follow others.
 """
 
 from collections.abc import Callable
+from typing import Any
 
 import equinox as eqx
 import jax.numpy as jnp
@@ -32,7 +33,7 @@ class CoupledFactor(eqx.Module):
         Phi, X, S: as above.
     """
 
-    tree: eqx.Module
+    tree: Any  # a factor of M, such as `Factor`
     at: CoupledRates
     Phi: Float[Array, "d joints"]
     X: Float[Array, "joints d"]
@@ -41,11 +42,11 @@ class CoupledFactor(eqx.Module):
     @property
     def inverse_dynamics(self) -> Callable:
         """As in `InertiaFactor`."""
-        return self.tree.inverse_dynamics  # type: ignore
+        return self.tree.inverse_dynamics
 
     def solve(self, b: Rates) -> Rates:
         """The solution x of Gᵀ M G x = b, for one or many right-hand sides."""
-        return self.closed(self.tree.solve(self.at.lifted(b)))  # type: ignore
+        return self.closed(self.tree.solve(self.at.lifted(b)))
 
     def closed(self, x: JointRates) -> Rates:
         """The coordinates of what forces of the couplings make of rates x."""
@@ -57,14 +58,14 @@ class CoupledFactor(eqx.Module):
 
     def half(self, b: Rates) -> JointRates:
         """Rates whose square is that of b in the inverse of Gᵀ M G."""
-        return self._projected(self.tree.half(self.at.lifted(b)))  # type: ignore
+        return self._projected(self.tree.half(self.at.lifted(b)))
 
     def other_half(self, y: JointRates) -> Rates:
         """The rest of the solution, for y = `half` of b."""
-        return self.at.independent(self.tree.other_half(self._projected(y)))  # type: ignore
+        return self.at.independent(self.tree.other_half(self._projected(y)))
 
     def _projected(self, y: JointRates) -> JointRates:
-        W = self.tree.half(self.Phi.T)  # type: ignore
+        W = self.tree.half(self.Phi.T)
         return y - _times(W, self._share(W.T, y))
 
     def _share(self, rows: Array, x: Array) -> Array:
@@ -83,13 +84,13 @@ class CoupledFactor(eqx.Module):
         return jnp.stack(y) if size else b
 
 
-def coupled_factor(tree: eqx.Module, at: CoupledRates) -> CoupledFactor:
+def coupled_factor(tree: Any, at: CoupledRates) -> CoupledFactor:
     """The factor of Gᵀ M G by one of M."""
     Phi = at.constraints()
     if 0 < len(Phi) <= FEW:
-        X = jnp.stack([tree.solve(row) for row in Phi], axis=1)  # type: ignore
+        X = jnp.stack([tree.solve(row) for row in Phi], axis=1)
     else:
-        X = tree.solve(Phi.T)  # type: ignore
+        X = tree.solve(Phi.T)
     return CoupledFactor(tree, at, Phi, X, _times(Phi, X))
 
 
