@@ -36,7 +36,8 @@ def test_a_page_of_a_robot_file(tmp_path, monkeypatch, capsys):
 
 
 @pytest.mark.filterwarnings("always")
-def test_errors_are_about_the_file(tmp_path, capsys):
+def test_errors_are_about_the_file(tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("jaxdyn.view.serve", lambda *_, **__: None)  # never waits
     path = tmp_path / "a.urdf"
     problems = {
         "<robot name='x'>": "a.urdf, line 1: .*well-formed XML",
