@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from jaxdyn import analysis as analysis
 from jaxdyn import motion as motion
 from jaxdyn import robots as robots
+from jaxdyn.algorithms.forces import JointStops as JointStops
 from jaxdyn.algorithms.forces import SpringDamper as SpringDamper
 from jaxdyn.algorithms.forces import actuate as actuate
 from jaxdyn.algorithms.kinematics import Accelerations as Accelerations
@@ -86,7 +87,7 @@ from jaxdyn.dynamics import (
     inverse_dynamics_derivatives as inverse_dynamics_derivatives,
 )
 from jaxdyn.dynamics import joint_reactions as joint_reactions
-from jaxdyn.dynamics import linearize as linearize
+from jaxdyn.dynamics import joint_stops as joint_stops
 from jaxdyn.dynamics import loop_complement as loop_complement
 from jaxdyn.dynamics import loop_condition as loop_condition
 from jaxdyn.dynamics import loop_iterations as loop_iterations
@@ -121,10 +122,12 @@ from jaxdyn.model import Notes as Notes
 from jaxdyn.model import SlenderRods as SlenderRods
 from jaxdyn.model import TriangleMesh as TriangleMesh
 from jaxdyn.model import Visual as Visual
+from jaxdyn.model import axes as axes
 from jaxdyn.model import from_log_cholesky as from_log_cholesky
 from jaxdyn.model import from_pi as from_pi
 from jaxdyn.model import inertial_parameters as inertial_parameters
 from jaxdyn.model import pseudo_inertia as pseudo_inertia
+from jaxdyn.model import randomize as randomize
 from jaxdyn.model import singular_joints as singular_joints
 from jaxdyn.model import to_log_cholesky as to_log_cholesky
 from jaxdyn.model import to_pi as to_pi
@@ -139,9 +142,12 @@ from jaxdyn.simulate import State as State
 from jaxdyn.simulate import Trajectory as Trajectory
 from jaxdyn.simulate import batched as batched
 from jaxdyn.simulate import joint_limit_event as joint_limit_event
+from jaxdyn.simulate import linearize as linearize
 from jaxdyn.simulate import power_balance as power_balance
 from jaxdyn.simulate import rollout as rollout
 from jaxdyn.simulate import simulate as simulate
+from jaxdyn.simulate import stable_step as stable_step
+from jaxdyn.simulate import step as step
 
 if TYPE_CHECKING:
     from jaxdyn import identify as identify

@@ -39,3 +39,11 @@ def test_commands_on_a_page_exist(page):
     for name in re.findall(r"python -m experiments (\w+)", text):
         known = name in ("all", "NAME")
         assert known or (TOP / "experiments" / f"{name}.py").exists(), name
+
+
+def test_the_code_on_rollouts_and_many_models_runs(capsys):
+    page = TOP / "docs" / "simulation.md"
+    codes = re.findall(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.S)
+    for code in codes[-2:]:
+        exec(code, {})
+    assert capsys.readouterr().out == "(64, 12)\n(1000, 51, 6)\n"

@@ -11,7 +11,8 @@ from jaxdyn.dynamics._forward import CheckedDynamics as CheckedDynamics
 from jaxdyn.dynamics._forward import checked_dynamics as checked_dynamics
 from jaxdyn.dynamics._forward import factor as factor
 from jaxdyn.dynamics._forward import forward_dynamics as forward_dynamics
-from jaxdyn.dynamics._forward import linearize as linearize
+from jaxdyn.dynamics._forward import tangent_dynamics as tangent_dynamics
+from jaxdyn.dynamics._implicit import implicit_dynamics as implicit_dynamics
 from jaxdyn.dynamics._independent import loop_complement as loop_complement
 from jaxdyn.dynamics._independent import reduced_mass_matrix as reduced_mass_matrix
 from jaxdyn.dynamics._inverse import bias_forces as bias_forces
@@ -32,5 +33,6 @@ from jaxdyn.dynamics._projection import loop_condition as loop_condition
 from jaxdyn.dynamics._projection import project_configuration as project_configuration
 from jaxdyn.dynamics._projection import project_velocity as project_velocity
 from jaxdyn.dynamics._resisted import check_resisted as check_resisted
+from jaxdyn.dynamics._stops import joint_stops as joint_stops
 
 rnea, crba, aba = inverse_dynamics, mass_matrix, forward_dynamics  # names peers use

@@ -173,15 +173,10 @@ def checked_dynamics(
 
 
 @compiled(settle=settled_resisted)
-def linearize(
+def tangent_dynamics(
     model: Model, q: Nq, qd: Nv, tau: Nv, *, f_ext: FExt = None, base: Base = None
 ) -> tuple[Float[Array, "states states"], Float[Array, "states nv"]]:
-    r"""The matrices A and B of the tangent dynamics $\dot x = A x + B\, \delta\tau$.
-
-    x = (d, dqd) are small deviations from the motion through the given state: d a
-    tangent step of q as in `integrate`, dqd a change of qd. The external wrenches keep
-    their components in world axes.
-    """
+    """The matrices of `linearize` in continuous time."""
     inputs = arguments(model, q=q, qd=qd, tau=tau, f_ext=f_ext, base=base)
     model, q, qd, *_ = inputs
     by_state, by_tau = (

@@ -4,6 +4,8 @@ from jaxdyn.model._arguments import FExt as FExt
 from jaxdyn.model._arguments import Nq as Nq
 from jaxdyn.model._arguments import Nv as Nv
 from jaxdyn.model._arguments import arguments as arguments
+from jaxdyn.model._batches import axes as axes
+from jaxdyn.model._batches import randomize as randomize
 from jaxdyn.model._build import ModelBuilder as ModelBuilder
 from jaxdyn.model._check import check_finite as check_finite
 from jaxdyn.model._check import is_index as is_index

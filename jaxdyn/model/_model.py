@@ -1,7 +1,8 @@
 """The `Model` pytree: a robot as static topology and array leaves."""
 
+import difflib
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import fields, replace
 from typing import Any
 
 import equinox as eqx
@@ -9,7 +10,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax.core import Tracer
-from jax.typing import DTypeLike
+from jax.typing import ArrayLike, DTypeLike
 from jaxtyping import Array, Float
 
 from jaxdyn.model._check import Body, Numbers, is_index, is_world
@@ -314,6 +315,41 @@ class Model(eqx.Module):
         leaves = {name: whole(name, at.own_v) for name in RATE_LEAVES}
         leaves |= {name: whole(name, at.own_q) for name in POSITION_LEAVES}
         return replace(self, topology=x.tree, couplings=(), **leaves)
+
+    def replace(self, **leaves: ArrayLike) -> "Model":
+        """The same model with other values for some leaves, as replace(mass=m).
+
+        Args:
+            leaves: by name; arrays of the shapes of the leaves, or numbers for all
+                their entries. With more axes in front the model is a batch of models,
+                see `jd.axes`.
+        """
+        new: dict[str, Array] = {}
+        for name, given in leaves.items():
+            old = getattr(self, name, None) if name in self.leaf_names() else None
+            if old is None:
+                close = difflib.get_close_matches(name, self.leaf_names(), 1)
+                hint = f", did you mean {close[0]!r}" if close else ""
+                raise ValueError(
+                    f"a model has no leaf {name!r}{hint}: expected one of "
+                    f"{', '.join(self.leaf_names())}."
+                )
+            value = jnp.asarray(given).astype(self.dtype)
+            if value.ndim == 0:
+                value = jnp.broadcast_to(value, old.shape)
+            if value.shape[value.ndim - old.ndim :] != old.shape:
+                raise ValueError(
+                    f"{name} has shape {value.shape}, expected {old.shape} for model "
+                    f"{self.name!r}, one number, or {('models', *old.shape)}."
+                )
+            new[name] = value
+        return replace(self, **new)
+
+    @staticmethod
+    def leaf_names() -> tuple[str, ...]:
+        """The names of the leaves that are arrays."""
+        others = ("loops", "forces", "topology", "actuators", "couplings")
+        return tuple(x.name for x in fields(Model) if x.name not in others)
 
     def with_force(self, element: AbstractForce) -> "Model":
         """The same model with one more force element, such as a `SpringDamper`.

@@ -15,7 +15,7 @@ from tqdm import tqdm
 from jaxdyn.model import Model, arguments
 from jaxdyn.optimize import _descent as descent
 from jaxdyn.optimize._costs import CostFunction, cost_of
-from jaxdyn.simulate import rollout
+from jaxdyn.simulate import rollout, step
 
 Policy = Callable[..., Any]  # (t, q, qd) -> tau
 
@@ -82,12 +82,12 @@ def under(
 ) -> tuple[Any, Any, Any]:
     """The states at the times ts under a policy, and its forces in each step.
 
-    A step is a `rollout` of one step. Its derivative computes it again, as does that of
-    the policy: the gradient keeps the states alone.
+    The derivative of a step computes it again, as does that of the policy: the gradient
+    keeps the states alone.
     """
 
     @jax.checkpoint
-    def step(state: Any, times: Any) -> Any:
+    def advance(state: Any, times: Any) -> Any:
         (q, qd), (t, h) = state, times
         tau = jnp.asarray(policy(t, q, qd))
         if tau.shape != (model.nv,):
@@ -96,11 +96,10 @@ def under(
                 "called as (t, q, qd) for one state."
             )
         tau = tau.astype(q0.dtype)
-        rows = rollout(model, q, qd, tau[None], h, integrator=integrator)
-        state = tuple(x[1] for x in rows)
+        state = step(model, q, qd, tau, h, integrator=integrator)
         return state, (*state, tau)
 
-    _, (q, qd, taus) = lax.scan(step, (q0, qd0), (ts[:-1], jnp.diff(ts)))
+    _, (q, qd, taus) = lax.scan(advance, (q0, qd0), (ts[:-1], jnp.diff(ts)))
     return jnp.concatenate([q0[None], q]), jnp.concatenate([qd0[None], qd]), taus
 
 
@@ -113,7 +112,7 @@ def optimize_policy(
     cost: CostFunction,
     *,
     where: Callable[[Any], Any] | None = None,
-    integrator: str = "semi_implicit_euler",
+    integrator: str = "implicit",
     optimizer: optax.GradientTransformation | None = None,
     steps: int = 200,
     gradient_tolerance: float = 1e-6,

@@ -59,7 +59,7 @@ def optimize_torques(
     dt: float,
     cost: CostFunction,
     *,
-    integrator: str = "semi_implicit_euler",
+    integrator: str = "implicit",
     optimizer: optax.GradientTransformation | None = None,
     steps: int = 200,
     segments: int = 1,
@@ -128,7 +128,7 @@ def optimize_torques(
     options["compiler_options"] = compiler_options
     optimizer = LBFGS_LONG if optimizer is None else optimizer
     h = jnp.asarray(dt, q0.dtype)
-    first = rollout(model, q0, qd0, taus, h, integrator=integrator)
+    q, qd = rollout(model, q0, qd0, taus, h, integrator=integrator)
     forces = joint_forces(model, limits, q0, taus, h * (len(taus) // segments))
     whole = SingleShooting(model, q0, qd0, h, forces, cost, integrator)
     u = forces.coordinates(taus)
@@ -138,8 +138,8 @@ def optimize_torques(
             found = Solution(found.x, [found])
         else:
             found = in_pieces(
-                *(whole, u, _nodes(model, first, segments, states0)),
-                *(cost_of(cost, *first, taus), optimizer, steps),
+                *(whole, u, _nodes(model, (q, qd), segments, states0)),
+                *(cost_of(cost, q, qd, taus), optimizer, steps),
                 *(defect_tolerance, options, bar),
             )
     if throw and not found.is_finite:

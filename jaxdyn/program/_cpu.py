@@ -213,8 +213,8 @@ OPERATIONS = frozenset(
     broadcast_in_dim reshape transpose squeeze expand_dims slice pad rev concatenate
     split stack unstack iota copy copy_p empty gather sum_rows dynamic_slice
     dynamic_update_slice reduce_sum reduce_max reduce_min reduce_prod reduce_and
-    reduce_or scan while cond jit pjit closed_call custom_jvp_call custom_vjp_call
-    custom_linear_solve stop_gradient jaxdyn_kernel linear_map
+    reduce_or scan while cond jit pjit closed_call checkpoint custom_jvp_call
+    custom_vjp_call custom_linear_solve stop_gradient jaxdyn_kernel linear_map
     """.split()
 )
 

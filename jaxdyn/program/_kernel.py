@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 
 import jax
 import jax.numpy as jnp
-from jax.core import Tracer
+from jax.core import Tracer, eval_jaxpr
 from jax.typing import ArrayLike
 from jaxtyping import Array, PyTree
 
@@ -85,8 +85,8 @@ def bind(
     `size` is the number of states, None for one without a batch.
     """
     closed, types = program
-    if any(isinstance(c, Tracer) for c in closed.consts):
-        raise TypeError("a kernel must get all traced values as arguments.")
+    closed, outer = _outer_values(closed)
+    args, batched = [*outer, *args], [False] * len(outer) + list(batched)
     pruned, kept = needed(closed)
     arrays = alike([jnp.asarray(x) for x in args])
     given, flags = [arrays[k] for k in kept], tuple(batched[k] for k in kept)
@@ -95,6 +95,23 @@ def bind(
     if size is not None and states is None:  # the same for all states
         out = [jnp.broadcast_to(x, (size, *x.shape)) for x in out]
     return jax.tree.unflatten(jax.tree.structure(types), out)
+
+
+def _outer_values(program: ClosedJaxpr) -> tuple[ClosedJaxpr, list[Tracer]]:
+    """The program with the traced values that it closes over as first arguments."""
+    places = [k for k, c in enumerate(program.consts) if isinstance(c, Tracer)]
+    if not places:
+        return program, []
+    outer, count = [program.consts[k] for k in places], len(places)
+
+    def function(*args):
+        consts = filled(program.consts, places, args[:count])
+        return eval_jaxpr(program.jaxpr, consts, *args[count:])
+
+    specs = [
+        jax.ShapeDtypeStruct(x.shape, x.dtype) for x in (*outer, *program.in_avals)
+    ]
+    return jax.make_jaxpr(function)(*specs), outer
 
 
 def _is_flat(program: ClosedJaxpr) -> bool:

@@ -39,7 +39,8 @@ PAIRS: dict[str, Callable] = {
     "reduce_and": lax.bitwise_and,
     "reduce_or": lax.bitwise_or,
 }
-CALLS = {"jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call"}
+CALLS = {"jit", "pjit", "closed_call", "checkpoint"}
+CALLS |= {"custom_jvp_call", "custom_vjp_call"}
 
 
 @dataclass(frozen=True)

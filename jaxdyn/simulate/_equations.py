@@ -4,8 +4,14 @@ from typing import Any
 
 import equinox as eqx
 
+from jaxdyn.algorithms.forces import actuate
 from jaxdyn.algorithms.kinematics import configuration_rate, unit_quaternions
-from jaxdyn.dynamics import Baumgarte, constrained_dynamics, forward_dynamics
+from jaxdyn.dynamics import (
+    SOLVERS,
+    Baumgarte,
+    constrained_dynamics,
+    forward_dynamics,
+)
 from jaxdyn.model import Model
 from jaxdyn.simulate._drift import Drift, closed
 from jaxdyn.simulate._signals import Law
@@ -17,6 +23,7 @@ class Equations(eqx.Module):
 
     Attributes:
         torque, f_ext: laws (t, q, qd) for joint forces and wrenches.
+        actuated: whether the first are controls of the model's actuators.
         drift: as in `simulate`; None for a model without loops.
         method, loop_method: of `forward_dynamics` and of `constrained_dynamics`.
     """
@@ -27,6 +34,7 @@ class Equations(eqx.Module):
     drift: Drift
     method: str = eqx.field(static=True)
     loop_method: str = eqx.field(static=True)
+    actuated: bool = eqx.field(static=True, default=False)
 
     @property
     def is_projected(self) -> bool:
@@ -40,6 +48,8 @@ class Equations(eqx.Module):
         """
         q = unit_quaternions(self.model.topology, y.q)
         tau = self.torque(t, q, y.qd)
+        if self.actuated:
+            tau = actuate(self.model, q, y.qd, tau)
         f_ext = None if self.f_ext is None else self.f_ext(t, q, y.qd)
         inputs = self.model, q, y.qd, tau
         if not self.model.loops:
@@ -61,3 +71,28 @@ class Equations(eqx.Module):
         if self.is_projected:
             return State(*closed(self.model, y.q, y.qd))
         return State(unit_quaternions(self.model.topology, y.q), y.qd)
+
+
+def control_size(model: Model, actuated: bool) -> int:
+    """How many numbers a control has: joint forces, or controls of the actuators."""
+    if not actuated:
+        return model.nv
+    if not model.actuators:
+        raise ValueError(
+            f"actuated is {actuated!r} for model {model.name!r} without actuators, "
+            "expected False: give joint forces."
+        )
+    return model.actuators.n_ctrl
+
+
+def check_method(method: str, loop_method: str, model: Model) -> None:
+    """Raise a `ValueError` for a method that is not known or not for loops."""
+    if loop_method not in SOLVERS:
+        raise ValueError(
+            f"loop_method is {loop_method!r}, expected one of: {', '.join(SOLVERS)}."
+        )
+    if model.loops and method != "denoc":
+        raise ValueError(
+            f"method is {method!r} for model {model.name!r} with loops, expected "
+            "'denoc': loop_method chooses how loops are closed."
+        )

@@ -7,6 +7,7 @@ import diffrax
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jaxtyping import Array, Float
 
 Law = Callable[..., Any]  # (t, q, qd) -> array
@@ -48,6 +49,45 @@ class Checked(eqx.Module):
                 "is called as (t, q, qd) for one state."
             )
         return value.astype(q.dtype)
+
+
+class Frozen(eqx.Module):
+    """A function whose arrays are leaves, and all else static.
+
+    So programs of it are shared by values of its parameters, as those of a model are.
+    """
+
+    arrays: list[Any]
+    others: tuple[Any, ...] = eqx.field(static=True)
+    tree: Any = eqx.field(static=True)
+
+    def __call__(self, *args: Any) -> Any:
+        """The value of the function."""
+        return self.law(*args)
+
+    @property
+    def law(self) -> Law:
+        """The function."""
+        arrays = iter(self.arrays)
+        leaves = [next(arrays) if x is _ARRAY else x for x in self.others]
+        return jax.tree.unflatten(self.tree, leaves)
+
+    @property
+    def name(self) -> str:
+        """What its errors call it."""
+        return getattr(self.law, "__name__", type(self.law).__name__)
+
+
+_ARRAY = object()
+
+
+def frozen(law: Law) -> Frozen:
+    """A function as a pytree of its arrays alone."""
+    leaves, tree = jax.tree.flatten(law)
+    is_array = [isinstance(x, jax.Array | np.ndarray | np.generic) for x in leaves]
+    pairs = list(zip(leaves, is_array, strict=True))
+    arrays = [jnp.asarray(x) for x, a in pairs if a]
+    return Frozen(arrays, tuple(_ARRAY if a else x for x, a in pairs), tree)
 
 
 def signal(name: str, given: Any, ts: Float[Array, " times"], shape: tuple) -> Law:

@@ -13,10 +13,10 @@ from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.loops import loop_residual
 from jaxdyn.algorithms.recursions import kinetic_energy, potential_energy
-from jaxdyn.dynamics import SOLVERS, check_resisted
+from jaxdyn.dynamics import check_resisted
 from jaxdyn.model import Model, Nq, Nv, arguments, is_index
 from jaxdyn.simulate._drift import Drift, Projected, check_closed, check_drift
-from jaxdyn.simulate._equations import Equations
+from jaxdyn.simulate._equations import Equations, check_method, control_size
 from jaxdyn.simulate._events import check_start, watched
 from jaxdyn.simulate._signals import signal
 from jaxdyn.simulate._trajectory import Outcome, State, Trajectory
@@ -33,6 +33,7 @@ def simulate(
     method: str = "denoc",
     loop_method: str = "range_space",
     drift: Drift = "projection",
+    actuated: bool = False,
     solver: diffrax.AbstractSolver | None = None,
     stepsize_controller: diffrax.AbstractStepSizeController | None = None,
     adjoint: diffrax.AbstractAdjoint | None = None,
@@ -65,6 +66,7 @@ def simulate(
         drift: what becomes of the error with which a solver opens loops. "projection":
             each step ends with `project_configuration` and `project_velocity`, and so
             do all results; a `Baumgarte` lets it decay; None leaves it.
+        actuated: whether `torque` are controls of the model's actuators, see `actuate`.
         solver: by default Dormand and Prince's 5(4) pair; any of diffrax for one
             ordinary differential equation.
         stepsize_controller: by default adaptive, with a relative tolerance of 1e-8 and
@@ -93,7 +95,7 @@ def simulate(
     check_resisted(model)
     check_start(model, q0, qd0, event)
     check_closed(model, q0, qd0)
-    _check_method(method, loop_method, model)
+    check_method(method, loop_method, model)
     if not is_index(max_steps) or max_steps < 1:
         raise ValueError(
             f"max_steps is {max_steps!r}, expected a whole number from 1 on."
@@ -116,11 +118,12 @@ def simulate(
     )
     equations = Equations(
         model,
-        torque=signal("torque", torque, ts, (model.nv,)),
+        torque=signal("torque", torque, ts, (control_size(model, actuated),)),
         f_ext=None if f_ext is None else signal("f_ext", f_ext, ts, (model.n, 6)),
         drift=check_drift(drift, model),
         method=method,
         loop_method=loop_method,
+        actuated=bool(actuated),
     )
     start = State(q0, qd0)
     if equations.is_projected:
@@ -237,18 +240,6 @@ def _raise_failure(trajectory: Trajectory) -> Trajectory:
             f"{trajectory.stats['num_steps']} steps; throw=False returns it."
         )
     return trajectory
-
-
-def _check_method(method: str, loop_method: str, model: Model) -> None:
-    if loop_method not in SOLVERS:
-        raise ValueError(
-            f"loop_method is {loop_method!r}, expected one of: {', '.join(SOLVERS)}."
-        )
-    if model.loops and method != "denoc":
-        raise ValueError(
-            f"method is {method!r} for model {model.name!r} with loops, expected "
-            "'denoc': loop_method chooses how loops are closed."
-        )
 
 
 def _controller(given: Any, ts: Any, dt0: float | None) -> Any:

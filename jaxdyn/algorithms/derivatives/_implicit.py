@@ -15,7 +15,8 @@ import jax.numpy as jnp
 from jax.custom_derivatives import SymbolicZero
 from jaxtyping import Array, Float, PyTree
 
-from jaxdyn.model import Model, Nq, reduced, whole
+from jaxdyn.algorithms.recursions import armature_forces
+from jaxdyn.model import Model, Nq, Nv, reduced, whole
 from jaxdyn.program import linear_map
 
 
@@ -73,8 +74,8 @@ def implicit(
             linear in small changes of the unknowns, change by `slope`. Derivatives by
             the inputs are its own, the factor counts as a constant.
         pullback: pullback(weights, unknowns, factor, *inputs), the gradients by q, qd
-            and tau of the unknowns times `weights`, for reverse mode by these alone;
-            None to leave it to JAX.
+            and tau of the unknowns times `weights`, for reverse mode by these and the
+            armature alone; None to leave it to JAX.
     """
 
     solution = jax.custom_jvp(forward)
@@ -92,12 +93,16 @@ def implicit(
             return solve(factor, jax.tree.map(jnp.negative, slope), *inputs)
 
         def against(pullback, fixed, weights):
-            solved, leaves = fixed
-            by_state = pullback(weights, *solved, *jax.tree.unflatten(tree, leaves))
-            return [by_state[k - first] for k in moving]
+            (unknowns, factor), leaves = fixed
+            inputs = jax.tree.unflatten(tree, leaves)
+            found = dict(enumerate(pullback(weights, unknowns, factor, *inputs), first))
+            if armature in moving:
+                found[armature] = _by_armature(inputs, unknowns, found[first + 2])
+            return [found[k] for k in moving]
 
-        fixed = (unknowns, factor), leaves
-        if pullback is not None and set(moving) <= {first, first + 1, first + 2}:
+        fixed, armature = ((unknowns, factor), leaves), _armature_leaf(primals[0])
+        known = {first, first + 1, first + 2, armature}
+        if pullback is not None and set(moving) <= known:
             transpose = partial(against, pullback)
             change = linear_map(along, transpose, fixed, moved, like=unknowns)
         else:
@@ -107,6 +112,23 @@ def implicit(
     solution.defjvp(rule, symbolic_zeros=True)
     unknowns, factor = solution(*inputs)
     return unknowns, partial(solve, factor)
+
+
+def _armature_leaf(model: Model) -> int:
+    """The place of the armature among the leaves of a model."""
+    marked = jax.tree.map(lambda _: False, model)
+    marked = eqx.tree_at(lambda m: m.armature, marked, True)
+    return jax.tree.leaves(marked).index(True)
+
+
+def _by_armature(inputs: PyTree, qdd: Nv, by_tau: Nv) -> Nv:
+    """The gradient by the armature, for that by tau: both act in the joints."""
+    model, _, qd, *_ = inputs
+
+    def forces(armature: Nv) -> Nv:
+        return armature_forces(model, armature, qd, qdd)
+
+    return -jax.vjp(forces, model.armature)[1](by_tau)[0]
 
 
 def solve_inertia(

@@ -1,5 +1,6 @@
 """What all force elements of a model do together, in the joints and on the bodies."""
 
+import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -25,6 +26,27 @@ def element_forces(model: Model, q: Nq, qd: Nv) -> Nv:
 def element_wrenches(model: Model, q: Nq, qd: Nv) -> Float[Array, "n 6"]:
     """The wrenches of the force elements on all bodies, as `f_ext`."""
     return _sums(model, q, qd)[0]
+
+
+class JointSlopes(eqx.Module):
+    """How force elements resist: joint by joint, and those that join several."""
+
+    damping: Nv
+    stiffness: Nv
+    others: tuple[AbstractForce, ...]
+
+
+def joint_slopes(model: Model, q: Nq, qd: Nv) -> JointSlopes:
+    """What the elements that act joint by joint add to damping and stiffness."""
+    at, others = _state(model, q, qd), []
+    damping = stiffness = jnp.zeros_like(qd)
+    for element in model.forces:
+        slopes = element.joint_slopes(model, at)
+        if slopes is None:
+            others.append(element)
+        else:
+            damping, stiffness = damping + slopes[0], stiffness + slopes[1]
+    return JointSlopes(damping, stiffness, tuple(others))
 
 
 def element_energy(model: Model, q: Nq) -> Float[Array, ""]:

@@ -30,8 +30,18 @@ from jaxdyn.algorithms.recursions._gibbs_appell import gibbs_appell as gibbs_app
 from jaxdyn.algorithms.recursions._gibbs_appell import (
     gibbs_appell_inertia as gibbs_appell_inertia,
 )
+from jaxdyn.algorithms.recursions._joint_forces import (
+    armature_forces as armature_forces,
+)
+from jaxdyn.algorithms.recursions._joint_forces import (
+    gyroscopic_forces as gyroscopic_forces,
+)
+from jaxdyn.algorithms.recursions._joint_forces import (
+    joint_resistance as joint_resistance,
+)
 from jaxdyn.algorithms.recursions._joint_forces import joint_torques as joint_torques
 from jaxdyn.algorithms.recursions._joint_forces import passive_forces as passive_forces
+from jaxdyn.algorithms.recursions._joint_forces import spring_forces as spring_forces
 from jaxdyn.algorithms.recursions._newton_euler import newton_euler as newton_euler
 from jaxdyn.algorithms.recursions._newton_euler import (
     transmitted_wrenches as transmitted_wrenches,

@@ -59,6 +59,14 @@ def gyroscopic_forces(model: Model, momentum: Nv, qd: Nv) -> Nv:
     return forces + put(cross(v, p).array(), t.position_v + 3, model.nv)
 
 
+def armature_forces(model: Model, armature: Nv, qd: Nv, qdd: Nv) -> Nv:
+    """What tau must overcome of an armature: its inertia and gyroscopic forces."""
+    forces = armature * qdd
+    if not model.topology.quaternion_bodies.size:
+        return forces
+    return forces + gyroscopic_forces(model, armature * qd, qd)
+
+
 def elastic_energy(model: Model, q: Nq) -> Float[Array, ""]:
     """The energy of the springs, 1/2 k d², d the shortest step from their rest."""
     d = difference(model, model.rest, q)
@@ -84,3 +92,12 @@ def dissipative_forces(model: Model, qd: Nv) -> Nv:
 def friction_direction(model: Model, qd: Nv) -> Nv:
     """The smooth sign qd / sqrt(qd² + s²) of Coulomb friction, s = friction_speed."""
     return qd / jnp.sqrt(qd**2 + model.friction_speed**2)
+
+
+def joint_resistance(model: Model, qd: Nv) -> tuple[Nv, Nv]:
+    """Damping and stiffness of each joint; of Coulomb friction the secant force / qd.
+
+    The stiffness of springs at joints with quaternions is that of small deflections.
+    """
+    secant = model.friction / jnp.sqrt(qd**2 + model.friction_speed**2)
+    return model.damping + secant, model.stiffness

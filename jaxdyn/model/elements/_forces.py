@@ -86,6 +86,16 @@ class AbstractForce(eqx.Module):
         """
         return jnp.zeros((), model.dtype)
 
+    def joint_slopes(
+        self, model: "Model", at: BodyState
+    ) -> tuple[Float[Array, " nv"], Float[Array, " nv"]] | None:
+        """Damping and stiffness of each joint, if it acts joint by joint.
+
+        Steps of the integrator "implicit" take them at their end. None, the default,
+        has them differentiate `loads`, at the cost of a dense matrix.
+        """
+        return None
+
     def placed(self, model: "Model") -> "AbstractForce":
         """The element with checked values, and indices for the names of bodies."""
         return self

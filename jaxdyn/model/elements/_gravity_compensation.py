@@ -46,6 +46,10 @@ class GravityCompensation(AbstractForce):
         x = take(at.p, np.array(self.bodies)) + self._arms(at)
         return (self.masses[:, None] * x * model.gravity[None]).sum()
 
+    def joint_slopes(self, model: "Model", at: BodyState) -> tuple[Array, Array]:
+        """Zero: weight changes slowly."""
+        return jnp.zeros_like(at.qd), jnp.zeros_like(at.qd)
+
     def placed(self, model: "Model") -> "GravityCompensation":
         """The element with indices of its bodies."""
         if not isinstance(self.bodies, tuple | list):
