@@ -135,7 +135,14 @@ from jaxdyn.model import with_inertial_parameters as with_inertial_parameters
 from jaxdyn.motion import check_loops as check_loops
 from jaxdyn.motion import close_loops as close_loops
 from jaxdyn.motion import dependent_rows as dependent_rows
+from jaxdyn.motion import frame_acceleration as frame_acceleration
+from jaxdyn.motion import frame_pose as frame_pose
+from jaxdyn.motion import frame_velocity as frame_velocity
 from jaxdyn.motion import inverse_kinematics as inverse_kinematics
+from jaxdyn.motion import point_wrench as point_wrench
+from jaxdyn.motion import pose_error as pose_error
+from jaxdyn.motion import rotation_vector as rotation_vector
+from jaxdyn.motion import task_space as task_space
 from jaxdyn.simulate import Outcome as Outcome
 from jaxdyn.simulate import PowerBalance as PowerBalance
 from jaxdyn.simulate import State as State

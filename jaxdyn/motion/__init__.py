@@ -24,3 +24,13 @@ from jaxdyn.motion._spline import Spline as Spline
 from jaxdyn.motion._spline import spline as spline
 from jaxdyn.motion._straight_line import StraightLine as StraightLine
 from jaxdyn.motion._straight_line import straight_line as straight_line
+from jaxdyn.motion._task_space import OperationalSpace as OperationalSpace
+from jaxdyn.motion._task_space import TaskSpace as TaskSpace
+from jaxdyn.motion._task_space import frame_acceleration as frame_acceleration
+from jaxdyn.motion._task_space import frame_pose as frame_pose
+from jaxdyn.motion._task_space import frame_velocity as frame_velocity
+from jaxdyn.motion._task_space import operational_space as operational_space
+from jaxdyn.motion._task_space import point_wrench as point_wrench
+from jaxdyn.motion._task_space import pose_error as pose_error
+from jaxdyn.motion._task_space import rotation_vector as rotation_vector
+from jaxdyn.motion._task_space import task_space as task_space

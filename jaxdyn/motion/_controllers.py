@@ -34,7 +34,7 @@ class ComputedTorque(eqx.Module):
         model, q, qd = arguments(self.model, q=q, qd=qd)
         qdd = _tracking(model, self.motion(t), self.kp, self.kd, q, qd)
         tau = inverse_dynamics(model, q, qd, qdd)
-        return _limited(model, tau) if self.saturate else tau
+        return limited(model, tau) if self.saturate else tau
 
 
 class PDGravity(eqx.Module):
@@ -57,7 +57,7 @@ class PDGravity(eqx.Module):
         (spring,) = transposed(self.kp * e)
         held = bias_forces(model, q, jnp.zeros_like(qd))
         tau = held - spring - self.kd * qd
-        return _limited(model, tau) if self.saturate else tau
+        return limited(model, tau) if self.saturate else tau
 
 
 class Feedforward(eqx.Module):
@@ -71,7 +71,7 @@ class Feedforward(eqx.Module):
         """The joint forces at time t; the state does not matter."""
         at = self.motion(t)
         tau = inverse_dynamics(self.model, at.q, at.qd, at.qdd)
-        return _limited(self.model, tau) if self.saturate else tau
+        return limited(self.model, tau) if self.saturate else tau
 
 
 def computed_torque(
@@ -95,7 +95,7 @@ def computed_torque(
     Raises:
         ValueError: gains of a wrong shape or sign, a model with loops.
     """
-    _check_tree("computed_torque", model)
+    check_tree("computed_torque", model)
     return ComputedTorque(model, motion, *_gains(model, kp, kd), saturate)
 
 
@@ -119,7 +119,7 @@ def pd_gravity(
     Raises:
         ValueError: gains of a wrong shape or sign, a model with loops.
     """
-    _check_tree("pd_gravity", model)
+    check_tree("pd_gravity", model)
     model, target = inputs(model, target=(target, (model.nq,)))
     return PDGravity(model, target, *_gains(model, kp, kd), saturate)
 
@@ -136,7 +136,7 @@ def feedforward(model: Model, motion: Motion, *, saturate: bool = False) -> Feed
     Raises:
         ValueError: a model with loops.
     """
-    _check_tree("feedforward", model)
+    check_tree("feedforward", model)
     return Feedforward(model, motion, saturate)
 
 
@@ -160,7 +160,8 @@ def _tracking(
     return along(model, wanted, zero).qdd
 
 
-def _check_tree(name: str, model: Model) -> None:
+def check_tree(name: str, model: Model) -> None:
+    """Raise a `ValueError` for a model with loops."""
     if model.loops:
         raise ValueError(
             f"{name}: model {model.name!r} has loops (first: {model.loops[0].name!r}), "
@@ -185,7 +186,7 @@ def _gain(model: Model, name: str, value: Any) -> Any:
     return value.astype(model.dtype)
 
 
-def _limited(model: Model, tau: Any) -> Any:
+def limited(model: Model, tau: Any) -> Any:
     """The forces cut at the limits of the joints."""
     tau = jnp.where(tau > model.effort, model.effort, tau)
     return jnp.where(tau < -model.effort, -model.effort, tau)

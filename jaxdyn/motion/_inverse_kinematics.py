@@ -121,7 +121,7 @@ class Goal(eqx.Module):
 
         For small angles the length of the latter is the angle. Zero for what is None.
         """
-        at = frame_pose(model, q, self.places)
+        at = poses_of(model, q, self.places)
         p = R = jnp.zeros((1, 3), q.dtype)
         if self.position is not None:
             p = at.p - self.position.reshape(-1, 3)
@@ -138,7 +138,7 @@ class Goal(eqx.Module):
         return jax.lax.stop_gradient(jnp.stack([distance, angle]))
 
 
-def frame_pose(model: Model, q: Any, places: tuple[Place, ...]) -> Poses:
+def poses_of(model: Model, q: Any, places: tuple[Place, ...]) -> Poses:
     """The poses of frames or bodies in the world."""
     bodies = forward_kinematics(model, q)
     R, p = [], []

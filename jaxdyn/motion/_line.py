@@ -9,7 +9,7 @@ import jax.numpy as jnp
 from jaxdyn.algorithms.kinematics import Place, difference, integrate, jacobian_at
 from jaxdyn.model import Model
 from jaxdyn.motion._inputs import tolerance_of
-from jaxdyn.motion._inverse_kinematics import Goal, frame_pose, within
+from jaxdyn.motion._inverse_kinematics import Goal, poses_of, within
 from jaxdyn.motion._motion import JointMotion, horner, quintic
 from jaxdyn.program import alone
 
@@ -38,7 +38,7 @@ class Line(eqx.Module):
         """The configuration at s, by Newton's method from a guess."""
 
         def step(q: Any, _: Any) -> Any:
-            at = frame_pose(self.model, q, (self.place,))
+            at = poses_of(self.model, q, (self.place,))
             twist = self.position(s) - at.p[0]
             if self.attitude is not None:
                 turn = jnp.cross(at.R[0], self.attitude, axis=0).sum(axis=1) / 2

@@ -1,5 +1,6 @@
 """Poses, velocities, accelerations and Jacobians of the bodies."""
 
+import difflib
 from dataclasses import replace
 
 import equinox as eqx
@@ -212,10 +213,12 @@ def moving_place(model: Model, body: str | int) -> Place:
     """
     frame = model.find("frame_names", body) if isinstance(body, str) else None
     if frame is None and isinstance(body, str) and body not in model.topology.names:
-        names = ", ".join([*model.frame_names, *model.names])
+        names = [*model.frame_names, *model.names]
+        close = difflib.get_close_matches(body, names, 1)
+        hint = f"; did you mean {close[0]!r}?" if close else "."
         raise ValueError(
             f"model {model.name!r} has no frame or body {body!r}, expected one of: "
-            f"{names}."
+            f"{', '.join(names)}{hint}"
         )
     if frame is None:
         return model.body(body), None
