@@ -6,9 +6,9 @@ BENCH := .venv-bench
 ROBOTS := .venv-robots
 WORKERS ?= 2
 
-# tests that run with every annotation of jaxdyn checked: they call and trace every public function
+# tests that run with every annotation of jaxdyn checked: they trace every public function
 TYPED := tests/spatial tests/model tests/io
-TYPED_CONTRACT := tests/test_contract.py::test_jit_changes_nothing tests/test_contract.py::test_float32_stays_float32
+TYPED_CONTRACT := tests/test_contract.py::test_float32_stays_float32
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 # "none" leaves out the tests of pages
 BROWSER ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)

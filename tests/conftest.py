@@ -47,6 +47,17 @@ def memory():
     return int(pages) * resource.getpagesize()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items):
+    """Of a test with the mark `first` only one case is in every run."""
+    seen = set()
+    for item in items:
+        test = item.nodeid.split("[")[0]
+        if item.get_closest_marker("first") and test in seen:
+            item.add_marker("slow")
+        seen.add(test)
+
+
 @pytest.fixture(autouse=True)
 def small_memory(last={"memory": memory()}):  # noqa: B006, B008
     """Programs of earlier tests are kept until they take two gigabytes."""

@@ -213,6 +213,10 @@ def each(names, extra=EXTRA):
 
 SLOPES = {"linearize", "inverse_dynamics_derivatives"}  # their slopes are curvatures
 each_function = each(FUNCTIONS)
+# the others are made of these, which stand for them in every run
+WALKS = {"inverse_dynamics", "mass_matrix", "forward_dynamics", "regressor"}
+WALKS |= {"linearize"}
+each_constant = each(FUNCTIONS, FUNCTIONS.keys() - WALKS)  # as most tests have it
 # `linearize` stands for both in a batch; tests/algorithms/derivatives compiles them
 each_compiled = each(FUNCTIONS, EXTRA | SLOPES)
 each_batched = each(FUNCTIONS, EXTRA | {"inverse_dynamics_derivatives"})
@@ -270,10 +274,11 @@ def direction(x, rng):
     )
 
 
-def smooth_joints():
-    """Every joint, with friction that differences can resolve at rest."""
-    speed = lambda m: m.friction_speed  # noqa: E731
-    return eqx.tree_at(speed, every_joint(1, branched=False), replace_fn=jnp.ones_like)
+def smooth_joints(joints):
+    """A chain with friction that differences can resolve at rest."""
+    without = () if joints == "every joint" else REPEATED
+    model = every_joint(1, without, branched=False)
+    return eqx.tree_at(lambda m: m.friction_speed, model, replace_fn=jnp.ones_like)
 
 
 def central_difference(f, x, dx, h=2e-3):
@@ -316,7 +321,7 @@ def test_jit_changes_nothing(name, rng):
     assert_close(compiled(name)(model, *args), expected, atol=1e-13)
 
 
-@each_function
+@each_constant
 def test_a_model_may_be_closed_over(name, rng):
     is_long = name in SLOPES  # to compile: a chain takes a quarter of the time
     model = massless_middle() if is_long else fork_with_massless_body()
@@ -342,18 +347,28 @@ def test_vmap_over_states_and_models_is_the_loop(name, rng):
     assert_close(batch, jax.tree.map(stack, *expected), atol=1e-13)
 
 
+# joints that are sequences of screws, as the helical one
+REPEATED = ("revolute", "prismatic", "universal", "cylindrical", "planar")
+each_chain = pytest.mark.parametrize(
+    "joints",
+    ["few joints", pytest.param("every joint", marks=pytest.mark.slow)],
+    scope="module",
+)
+
+
 @cache
-def differentiated(name):
+def differentiated(name, joints):
     """A number that depends on all results, and programs for it and its slope."""
-    f = scalar(name, smooth_joints(), np.random.default_rng(0))
+    f = scalar(name, smooth_joints(joints), np.random.default_rng(0))
     # the value by itself: rules for derivatives must not change it
     return f, jax.jit(f), jax.jit(lambda x, dx: jax.jvp(f, x, dx)[1])
 
 
+@each_chain
 @each_differentiated
-def test_derivatives_agree_in_both_modes_and_with_differences(name, rng):
-    model = smooth_joints()
-    f, value, jvp = differentiated(name)
+def test_derivatives_agree_in_both_modes_and_with_differences(name, joints, rng):
+    model = smooth_joints(joints)
+    f, value, jvp = differentiated(name, joints)
     gradient = jax.jit(jax.grad(f, (0, 1)))
     for at_rest in (False, True):
         x = (model, arrays(name, model, rng, at_rest))
@@ -367,10 +382,11 @@ def test_derivatives_agree_in_both_modes_and_with_differences(name, rng):
         np.testing.assert_allclose(difference, forward, atol=1e-9 * scale)
 
 
+@each_chain
 @each_curved
-def test_second_derivatives_are_right_at_rest(name, rng):
-    model = smooth_joints()
-    f, _, jvp = differentiated(name)
+def test_second_derivatives_are_right_at_rest(name, joints, rng):
+    model = smooth_joints(joints)
+    f, _, jvp = differentiated(name, joints)
     x = (model, arrays(name, model, rng, at_rest=True))
     dx = direction(x, rng)
 
@@ -411,12 +427,10 @@ def test_new_values_do_not_retrace(name, rng):
 
 def shaped(name, shape):
     is_often = name in WALKS and shape != "long"  # "large" has a chain as long
+    is_often = is_often and (name, shape) not in {(x, "large") for x in LARGE}
     return pytest.param(name, shape, marks=[] if is_often else [pytest.mark.slow])
 
 
-# the others are made of these, which stand for them in every run
-WALKS = {"forward_kinematics", "body_accelerations", "inverse_dynamics"}
-WALKS |= {"mass_matrix", "factor", "forward_dynamics", "regressor", "linearize"}
 SHAPES = ("one", "large", "long", "still")
 
 

@@ -49,6 +49,7 @@ def differences(model, q, qd, qdd, f_ext, base):
     return spread(tau, tau[0]), spread(M, M[0]), spread(accelerations, qdd)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in range(1, 10))]
 )
@@ -229,6 +230,7 @@ def test_the_base_may_move_as_a_body_would(rng):
     np.testing.assert_allclose(alone, whole[6:], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_linearized_dynamics_predict_a_nearby_motion(rng):
     model = with_effects(every_joint(7, branched=False), rng)
     q, qd, tau = random_state(model, rng)

@@ -57,6 +57,7 @@ def by_hand(model, at, moved):
     return f_ext
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("name", ["chain", "fork"])
 def test_elements_act_as_the_external_wrenches_they_are(name, rng):
     bare, model = {"chain": (jd.robots.chain(3), chain()), "fork": (fork(), sprung())}[
@@ -184,6 +185,7 @@ def test_wrong_elements_are_errors_that_name_them():
         model.with_force(jd.SpringDamper("left", (0, 0, 0), None, (0, 0, 1), -1.0))
 
 
+@pytest.mark.slow
 def test_elements_act_in_mechanisms_with_loops_and_in_single_precision(rng):
     model = chain().with_loop(0, (0.1, 0, 0), 2, (0, 0.1, 0), axes=(0,))
     q, qd, tau = random_state(model, rng)

@@ -22,21 +22,16 @@ FILES = (
 )
 CASES = {case["model"]["name"]: case for case in cases(*FILES) if "states" in case}
 RECURSIVE = ("denoc", "articulated", "parallel")
-# the others repeat these at another size: for `make test-all`
-OFTEN = ("random_serial_n7", "random_mixed_all_floating")
-ALL = [
-    pytest.param(name, marks=[] if name in OFTEN else [pytest.mark.slow])
-    for name in CASES
-]
 
 
-# as users compile it, below
-BUT_SERIAL = [
-    pytest.param(*x.values, marks=pytest.mark.slow)
-    if x.values == ("random_serial_n7",)
-    else x
-    for x in ALL
-]
+def often(*names):
+    """All cases; those that repeat `names` at another size are for `make test-all`."""
+    return [
+        pytest.param(name, marks=[] if name in names else [pytest.mark.slow])
+        for name in CASES
+    ]
+
+
 pytestmark = [
     pytest.mark.reference,
     # inertias of the PUMA are kept as published
@@ -109,7 +104,7 @@ def assert_states_agree(case, run):
                 assert error < bar, (key, method, error)
 
 
-@pytest.mark.parametrize("name", BUT_SERIAL)
+@pytest.mark.parametrize("name", often("random_spherical_chain"))
 def test_all_methods_agree_with_independent_software(name):
     assert_states_agree(CASES[name], jax.jit(everything))
 
@@ -174,13 +169,16 @@ def test_default_methods_agree_with_independent_software(name, by_default):
         assert errors and max(errors.values()) < 1e-12, errors
 
 
-@pytest.mark.parametrize("name", ["random_serial_n7"])
+@pytest.mark.parametrize(
+    "name",
+    ["random_serial_n3", pytest.param("random_serial_n7", marks=pytest.mark.slow)],
+)
 def test_they_agree_as_users_compile_them(name):
     run = jax.jit(everything, compiler_options=AS_USERS_DO)
     assert_states_agree(CASES[name], run)
 
 
-@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize("name", often("random_tree_n5", "random_spherical_chain"))
 def test_derivatives_along_tangent_steps_agree_with_independent_software(name):
     case = CASES[name]
     model = jd.from_dict(case["model"])
@@ -206,7 +204,14 @@ def test_derivatives_along_tangent_steps_agree_with_independent_software(name):
         assert max(errors.values(), default=0) < bar, errors
 
 
-@pytest.mark.parametrize("case, bar", [(0, 1e-13), (1, 5e-13), (2, 1e-12)])
+@pytest.mark.parametrize(
+    "case, bar",
+    [
+        pytest.param(0, 1e-13, marks=pytest.mark.slow),
+        pytest.param(1, 5e-13, marks=pytest.mark.slow),
+        (2, 1e-12),
+    ],
+)
 @pytest.mark.parametrize("method", RECURSIVE)
 def test_recursive_methods_stay_accurate_on_long_chains(case, bar, method):
     case = load("protein_chain")["cases"][case]
@@ -243,7 +248,9 @@ def test_a_bias_formed_apart_loses_digits_that_denoc_keeps():
     assert lost > 100
 
 
-@pytest.mark.parametrize("case", [0, 1, 2])
+@pytest.mark.parametrize(
+    "case", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 2))]
+)
 def test_long_chains_agree_with_50_digits(case):
     case = load("protein_chain")["cases"][case]
     model = jd.from_dict(case["model"])
@@ -265,6 +272,7 @@ def test_long_chains_agree_with_50_digits(case):
         assert max(errors) < 1e-12, errors
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("method", RECURSIVE)
 @pytest.mark.parametrize("dtype, bar", [("float32", 1e-3), ("float64", 1e-10)])
 @pytest.mark.parametrize("case", [0, 1])
@@ -280,6 +288,7 @@ def test_recursive_methods_need_no_double_precision_on_the_two_link_arm(
     assert np.abs(found - np.array(data["qdd"])).max() < bar  # rad/s²
 
 
+@pytest.mark.first
 @pytest.mark.parametrize(
     "name, model_key, path, tau_key",
     [

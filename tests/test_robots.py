@@ -87,6 +87,7 @@ def test_chain_has_the_length_asked_for():
     assert (robots.chain(7).n, robots.chain(7).nv) == (7, 7)
 
 
+@pytest.mark.slow
 def test_a_ladder_hangs_closed_and_each_cell_moves():
     for local in (True, False):
         model = robots.ladder(4, local=local)
@@ -98,6 +99,7 @@ def test_a_ladder_hangs_closed_and_each_cell_moves():
         robots.ladder(0)
 
 
+@pytest.mark.slow
 def test_both_trees_of_a_ladder_are_one_mechanism(rng):
     near, far = robots.ladder(3), robots.ladder(3, local=False)
     step = 0.1 * rng.normal(size=near.nv)

@@ -230,6 +230,7 @@ def test_starts_of_the_user_win_and_others_stay_near(prepared, log, tmp_path):
     )
 
 
+@pytest.mark.slow
 def test_combinations_of_whole_bodies_are_as_sure_as_linear_ones(
     identify, tmp_path, log, rng
 ):

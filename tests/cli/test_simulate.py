@@ -109,6 +109,7 @@ def test_a_joint_stops_at_its_limit_under_an_external_force(simulate, tmp_path, 
     assert "stopped at a limit of j_cabin" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_loops_stay_closed_and_their_forces_are_saved(simulate, tmp_path, capsys):
     off = "output = {plots = false, animation = false}\n"
     assert (

@@ -46,6 +46,7 @@ def test_every_method_agrees_with_independent_software(method):
             assert relative_error(found, state["loop_forces"]) < 1e-13
 
 
+@pytest.mark.first
 @pytest.mark.reference
 @pytest.mark.parametrize(
     "case",
@@ -92,6 +93,7 @@ def on_joints():
     return tree.build(), cut.build()
 
 
+@pytest.mark.slow
 def test_cut_joints_move_as_joints_of_the_tree_do(rng):
     tree, cut = on_joints()
     q = jd.random_configuration(tree, jax.random.key(1))
@@ -146,6 +148,7 @@ def at_dead_centre():
     return eqx.tree_at(lambda m: m.p, model, place), jnp.zeros(3), jnp.zeros(3)
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("method", METHODS)
 def test_a_singular_posture_gives_a_finite_result(method):
     model, q, qd = at_dead_centre()
@@ -179,6 +182,7 @@ def random_mechanism():
     return model, q, jd.project_velocity(model, q, qd), tau
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "method",
     [
@@ -284,6 +288,7 @@ def weighed(method):
     return value
 
 
+@pytest.mark.first
 @pytest.mark.parametrize(
     "method, case",
     [
@@ -338,6 +343,7 @@ def test_forward_mode_equals_reverse_mode_and_no_slope_is_nan_at_rest():
     np.testing.assert_allclose(forward[:, :3], 0, atol=1e-12)  # quadratic in qd
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("leaf", ("tau", "mass"))
 def test_reverse_mode_by_what_does_not_change_the_loops(leaf):
     model = jd.from_dict(FOUR_BAR["model"])

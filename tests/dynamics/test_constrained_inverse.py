@@ -113,6 +113,7 @@ def test_some_forces_are_determinate_and_others_are_not():
     np.testing.assert_array_equal(is_free[3:], ~found.loop_force_is_determinate)
 
 
+@pytest.mark.slow
 def test_dependent_rows_of_a_spatial_cut_change_no_force_of_the_actuators():
     x = motion("fourbar", 1)
     plane = jd.constrained_inverse_dynamics(mechanism("fourbar"), *x, actuated="crank")

@@ -16,6 +16,7 @@ from tests.models import random_state
 HARD = list(hard_chains(4))
 
 
+@pytest.mark.first
 @pytest.mark.parametrize(
     "method",
     [
@@ -54,6 +55,7 @@ CASES = [
 ]
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("name, dtype", CASES)
 def test_chains_of_1024_joints_with_50_digits(name, dtype):
     model, *state = hard_chains(1024)[name]
@@ -146,6 +148,7 @@ def test_auto_is_a_method(rng):
     np.testing.assert_array_equal(found, jd.forward_dynamics(model, *state))
 
 
+@pytest.mark.slow
 def test_masses_that_differ_by_powers_of_ten_need_refinement_and_are_told(rng):
     base, pieces = jd.robots.chain(12), dict(method="parallel", chunk=1)
     state = [jnp.asarray(x) for x in rng.normal(size=(3, 12))]

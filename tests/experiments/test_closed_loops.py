@@ -23,6 +23,7 @@ def test_every_mechanism_starts_closed(config):
         assert np.abs(jd.loop_residual(x.model, jnp.asarray(x.q))).max() < 1e-14
 
 
+@pytest.mark.slow
 def test_projection_keeps_the_four_bar_closed(four_bar):
     mechanism, _, found = four_bar
     opening = {care: rows.residual.max() for care, rows in found.items()}

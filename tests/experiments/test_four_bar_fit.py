@@ -6,6 +6,7 @@ import pytest
 from experiments import four_bar_fit
 
 
+@pytest.mark.slow
 def test_lengths_are_found_and_known(config):
     small = replace(config, samples=12)
     start = four_bar_fit.linkage(small.start)

@@ -20,6 +20,7 @@ def test_both_readings_differ_in_the_place_of_one_finger():
     assert not apart[:3].any()
 
 
+@pytest.mark.slow
 def test_elimination_by_modules_gives_the_inertia_matrix(rng):
     model = jd.robots.gripper()
     q = jnp.asarray(rng.normal(size=4))

@@ -6,6 +6,7 @@ import pytest
 from experiments import least_effort
 
 
+@pytest.mark.slow
 def test_the_effort_of_a_slider_is_the_closed_form(config):
     found = least_effort.slide(config.slider)
     steps, continuous = least_effort.least_effort(config.slider)

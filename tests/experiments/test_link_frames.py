@@ -92,6 +92,7 @@ def _state(model, rng):
     return jnp.asarray(rng.normal(size=(3, model.nv)))
 
 
+@pytest.mark.first
 def test_gibbs_appell_gives_the_joint_forces(model, links, rng):
     state = _state(model, rng)
     found = jax.jit(link_gibbs_appell)(links, *state)
@@ -126,6 +127,7 @@ def test_regrouped_links_have_seven_parameters(model):
     assert not on_axis.any()
 
 
+@pytest.mark.slow
 def test_kinematics_are_those_of_the_centres_of_mass(rng):
     model = random_chain(4)
     q, qd, qdd = _state(model, rng)
@@ -135,6 +137,7 @@ def test_kinematics_are_those_of_the_centres_of_mass(rng):
     _close((model.mass * (dc**2).sum(axis=1)).sum(), qd @ momentum)
 
 
+@pytest.mark.slow
 def test_float32_stays_float32(rng):
     links = regrouped(link_frames(jd.robots.puma_560(dtype=jnp.float32)))
     state = jnp.asarray(rng.normal(size=(3, 6)), jnp.float32)
@@ -219,6 +222,7 @@ BARS = {
 }
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("name", BARS)
 def test_counts_are_polynomials_at_or_below_the_published_ones(name):
     f, family, expected, item = BARS[name]
@@ -229,6 +233,7 @@ def test_counts_are_polynomials_at_or_below_the_published_ones(name):
         assert found.A(n) <= published(item, "additions")(n)
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("name", BARS)
 @pytest.mark.parametrize("n", [2, 3])
 def test_short_chains_are_at_or_below_the_published_counts(name, n):

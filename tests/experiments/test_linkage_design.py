@@ -22,6 +22,7 @@ def test_the_loop_is_closed_at_every_crank_angle(config):
     assert np.abs(residual).max() < 1e-14
 
 
+@pytest.mark.slow
 def test_masses_are_found_from_accelerations(config):
     few = replace(config.identification, samples=4, steps=8)
     small = replace(config, identification=few)

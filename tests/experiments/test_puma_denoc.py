@@ -51,6 +51,7 @@ def test_prediction_from_the_probe_finds_when_an_unstable_joint_leaves():
     assert seen == linear == pytest.approx(np.arccosh(10) / 2, abs=0.01)
 
 
+@pytest.mark.slow
 @pytest.mark.reference
 def test_torques_and_growth_agree_with_independent_software(config):
     case = puma_forced.Case.of(config)

@@ -20,6 +20,7 @@ def fourier_log(config):
     return model, puma_fit.sampled(config, model, motion)
 
 
+@pytest.mark.slow
 def test_intervals_are_honest_only_with_all_precautions(config, fourier_log, rng):
     few = replace(config, repetitions=15, projected=2)
     model, exact = fourier_log

@@ -74,6 +74,7 @@ def test_a_log_tells_no_more_than_its_motion(rng):
     assert base_parameters(planar(), log, parameters="*.inertial").rank == 6
 
 
+@pytest.mark.slow
 def test_a_single_precision_model_has_the_same_combinations():
     base = base_parameters(planar().astype(jnp.float32), parameters="*.inertial")
     assert (
@@ -82,6 +83,7 @@ def test_a_single_precision_model_has_the_same_combinations():
     )
 
 
+@pytest.mark.slow
 def test_effects_of_a_joint_with_several_coordinates_are_chosen_together():
     model = jd.robots.random_tree(0, 1, joints=("cylindrical",))
     base = base_parameters(model, parameters=("*.damping", "b0000.m"))

@@ -94,6 +94,7 @@ def test_a_killed_fit_goes_on_and_ends_bit_by_bit_as_if_it_had_not_been(tmp_path
     assert not (tmp_path / "broken").exists()
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("solver", [LevenbergMarquardt(every=2), None])
 def test_a_search_goes_on_from_its_last_state(tmp_path, solver):
     chosen, log = problem()
@@ -117,6 +118,7 @@ def test_a_search_goes_on_from_its_last_state(tmp_path, solver):
     assert not (tmp_path / "x").exists()
 
 
+@pytest.mark.slow
 def test_every_part_of_a_fit_is_seen_in_its_digest(tmp_path, monkeypatch):
     chosen, log = problem()
     model, names = chosen.nominal, ["*.damping", "*.friction"]

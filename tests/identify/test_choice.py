@@ -26,6 +26,7 @@ EVERYTHING = (
 )
 
 
+@pytest.mark.slow
 def test_coordinates_zero_are_the_nominal_model():
     model = every_joint()
     chosen = choose(model, EVERYTHING, start={"*.armature": 0.3})
@@ -156,6 +157,7 @@ def test_tied_loops_move_together_and_are_written_back(rng):
     assert (made.loops[0].p_a != chosen.nominal.loops[0].p_a).all()
 
 
+@pytest.mark.slow
 def test_single_precision_stays():
     chosen = choose(fork().astype(np.float32), ["*.inertial", "*.damping"])
     made = chosen.model(chosen.theta)

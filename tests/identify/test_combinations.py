@@ -87,6 +87,7 @@ def test_combinations_of_a_fit_are_those_of_least_squares(arm, log):
     assert (np.diff(wide, axis=1) > np.diff(estimates.interval, axis=1)).all()
 
 
+@pytest.mark.slow
 def test_fits_that_are_not_linear_have_no_combinations(arm, log):
     masses = fit(choose(arm, "*.mass"), Torque(), log)
     with pytest.raises(ValueError, match="upper.mass, lower.mass, expected Torque"):

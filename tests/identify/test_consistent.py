@@ -24,6 +24,7 @@ def smallest(model):
     return np.linalg.eigvalsh(np.asarray(J)).min()
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("make", [jd.robots.puma_560, seven])
 def test_exact_data_give_a_physical_model_with_the_true_base_parameters(make, rng):
     model = with_friction(make(), rng)
@@ -57,6 +58,7 @@ def test_any_numbers_give_a_physical_puma(rng):
         assert smallest(consistent(wild(fit, rng)).model) > 0
 
 
+@pytest.mark.slow
 def test_no_other_model_is_better(rng):
     true = with_friction(planar(), rng)
     nominal = other_values(true, rng)
@@ -102,6 +104,7 @@ def test_parameters_that_are_not_free_stay(rng):
     np.testing.assert_array_equal(found.model.inertia[0], nominal.inertia[0])
 
 
+@pytest.mark.slow
 def test_single_precision_stays(rng):
     model = with_friction(planar(), rng).astype(jnp.float32)
     log = random_log(planar(), rng)

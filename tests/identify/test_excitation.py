@@ -58,6 +58,7 @@ both_forms = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("make", [found, lambda: drawn(form="spline")])
 def test_it_keeps_all_limits_and_starts_and_ends_at_rest(make):
     excitation = make()
@@ -133,6 +134,7 @@ def aim(criterion):
     return Aim(jnp.ones(2), jnp.ones(4), (0, 2, 3, 5), criterion)
 
 
+@pytest.mark.slow
 def test_criteria_are_those_of_the_ellipsoid_of_errors(rng):
     Y = jnp.asarray(rng.normal(size=(9, 2, 6)))
     A = np.asarray(Y)[..., [0, 2, 3, 5]].reshape(18, 4)

@@ -58,6 +58,7 @@ def test_torques_give_the_parameters_that_made_them(rng):
     np.testing.assert_allclose(found.values, expected, rtol=1e-8)
 
 
+@pytest.mark.slow
 def test_accelerations_give_the_parameters_that_made_them(rng):
     true = arm(1)
     heavy = eqx.tree_at(lambda m: m.inertia, true, 2 * true.inertia)
@@ -70,6 +71,7 @@ def test_accelerations_give_the_parameters_that_made_them(rng):
     )
 
 
+@pytest.mark.slow
 def test_optax_comes_to_the_same_place(rng, usual_types):
     true = arm(1)
     chosen = choose(true, ["*.damping", "*.friction"], start={"*": 0.5})
@@ -105,6 +107,7 @@ def test_values_that_data_do_not_tell_are_named(rng):
     assert "not determined" in repr(found)
 
 
+@pytest.mark.slow
 def test_so_are_they_in_single_precision(rng):
     true = arm()
     log, chosen = measured(true, rng, noise=0.01), ["*.inertial", "*.damping"]
@@ -193,6 +196,7 @@ def pulled_fits(rng, lags):
         yield fit(chosen, Torque(1.0), log, **options), drawn
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("lags", [0, 2])
 def test_errors_of_fits_with_priors_are_as_large_as_they_say(rng, lags):
     fits = list(itertools.islice(pulled_fits(rng, lags), 100))
@@ -234,6 +238,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(rng):
     assert 0.7 < hits / 120 < 0.9  # three standard deviations of the count
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("seed", range(3))
 def test_fits_from_bad_starts_are_physically_possible(seed):
     rng = np.random.default_rng(seed)
@@ -248,6 +253,7 @@ def test_fits_from_bad_starts_are_physically_possible(seed):
     assert (found.model.damping > 0).all()
 
 
+@pytest.mark.slow
 @pytest.mark.reference
 def test_a_gripper_from_torques_that_another_program_computed():
     case = load("gripper")["cases"][0]

@@ -18,6 +18,7 @@ from tests.identify.linear_logs import (
 )
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("make", [jd.robots.puma_560, seven])
 def test_exact_forces_give_exact_base_parameters(make, rng):
     model = with_friction(make(), rng)
@@ -112,6 +113,7 @@ def test_intervals_are_honest_also_where_noise_is_correlated_in_time(rng):
     assert coverage(model, log, base, correlated, covariance="classical") < 0.7
 
 
+@pytest.mark.slow
 def test_known_errors_of_the_motion_do_not_bias_the_total_method(rng):
     model = planar()
     log, base = (

@@ -29,6 +29,7 @@ def pseudo_inertias(model):
     return np.asarray(jax.vmap(jd.pseudo_inertia)(jd.inertial_parameters(model)))
 
 
+@pytest.mark.slow
 def test_the_geodesic_prior_is_the_distance_of_pseudo_inertias(rng):
     model = fork()
     chosen = choose(model, ["*.inertial", "gravity"])

@@ -51,6 +51,7 @@ def test_motions_give_the_parameters_that_made_them(length):
     assert_found(fit(choose(true, **CHOSEN), Simulated(1e-3, length), swing(true)))
 
 
+@pytest.mark.slow
 def test_multiple_shooting_does_and_mends_wrong_starts(rng):
     true = pendulum()
     log, chosen = swing(true), choose(true, **CHOSEN)

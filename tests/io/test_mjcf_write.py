@@ -98,6 +98,7 @@ def assert_same_dynamics(model, text, rng, **options):
         np.testing.assert_allclose(actual, expected, rtol=0, atol=atol)
 
 
+@pytest.mark.first
 @pytest.mark.parametrize(
     "name",
     [
@@ -125,6 +126,7 @@ def test_every_joint_has_the_same_dynamics_when_read_back(seed, rng):
     assert_same_dynamics(model, to_mjcf(model), rng, merge_fixed=False)
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("seed", [5, 6])
 def test_random_trees_move_as_in_mujoco(seed, rng):
     joints = (

@@ -60,6 +60,7 @@ def test_mechanisms_are_assembled_about_the_joints_that_are_held(rng):
     assert found.error.max() < 1e-14
 
 
+@pytest.mark.slow
 def test_every_cut_joint_is_closed_from_far_away_and_none_is_flipped(rng):
     model = floating(*CUT_JOINTS)
     close = jax.jit(lambda q: jd.close_loops(model, q, throw=False))
@@ -120,6 +121,7 @@ def closed_form(x):
     return jnp.array([x[0], coupler - x[0], jnp.arctan2(*(pin - pivot)[::-1])])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "joint", [None, pytest.param("revolute", marks=pytest.mark.slow)]
 )
@@ -143,6 +145,7 @@ def test_first_and_second_derivatives_are_those_of_the_closed_form(joint):
         np.testing.assert_allclose(a, b, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_many_crank_angles_are_assembled_at_once():
     x = jnp.stack([jnp.linspace(0, 2, 5), jnp.full(5, 0.8)], axis=1)
     model = four_bar()
@@ -208,6 +211,7 @@ def test_what_was_found_is_kept_where_the_last_steps_would_spoil_it():
     assert found.converged and found.error.max() < 1e-9
 
 
+@pytest.mark.slow
 def test_single_precision_stays_single_and_converges():
     model = four_bar().astype(jnp.float32)
     found = jd.close_loops(model, jnp.array([0.5, 0.4, 1.2], jnp.float32), hold=0)

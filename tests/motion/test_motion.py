@@ -46,6 +46,7 @@ def at(move, ts):
     return jax.vmap(move)(jnp.asarray(ts))
 
 
+@pytest.mark.first
 @each_motion
 def test_qd_is_the_rate_of_q_and_qdd_that_of_qd(name):
     move, h = example(name), 2e-3
@@ -79,6 +80,7 @@ def test_it_stays_in_single_precision_whatever_the_type_of_the_time(name):
 SLOW = pytest.mark.slow
 
 
+@pytest.mark.first
 @pytest.mark.parametrize(
     "name, joint",
     [

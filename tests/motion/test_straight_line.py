@@ -72,6 +72,7 @@ def test_a_law_at_rest_at_both_ends_has_rates_that_fit(law):
     np.testing.assert_allclose(middle, [0.56, 0.15, 0.08], atol=1e-15)
 
 
+@pytest.mark.slow
 def test_a_redundant_arm_takes_the_least_rates():
     arm = jd.robots.chain(7)
     q0 = 0.4 + 0.1 * jnp.arange(7.0)

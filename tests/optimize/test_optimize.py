@@ -47,6 +47,7 @@ def slide(model=None, segments=1, weight=1e3, **options):
     )
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("segments", [1, 4])
 def test_least_effort_of_a_slider_is_its_closed_form(segments):
     found = slide(segments=segments, gradient_tolerance=1e-9, cost_tolerance=1e-13)
@@ -70,6 +71,7 @@ def test_least_effort_tends_to_the_integral_of_continuous_time():
 SLOW = pytest.mark.slow
 
 
+@pytest.mark.first
 @pytest.mark.parametrize(
     "optimizer", [optax.lbfgs(), SGD, pytest.param(optax.adam(0.1), marks=SLOW)]
 )
@@ -80,6 +82,7 @@ def test_every_optimizer_of_optax_takes_the_same_path(optimizer):
     assert len(found.costs) == len(found.gradient_norms) == found.steps + 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("segments", [4, pytest.param(1, marks=SLOW)])
 def test_a_single_precision_search_stays_in_it(segments):
     found = slide(slider(dtype=jnp.float32), segments, steps=100)
@@ -124,6 +127,7 @@ def test_a_joint_without_drive_swings_where_it_is_wanted():
     assert found.cost < 0.7 * found.costs[0]
 
 
+@pytest.mark.slow
 def test_a_path_of_a_ball_joint_is_followed():
     model = jd.robots.random_tree(0, 1, joints=("spherical",))
     q0 = jd.neutral(model)

@@ -225,6 +225,7 @@ for model, states in ((jd.robots.chain({n}), 100), (jd.robots.random_tree(1, 8),
 """
 
 
+@pytest.mark.slow
 def test_many_cores_and_models_as_constants_compile():
     code = CODE.format(n=72)  # 72² numbers are more than XLA reduces in a kernel
     environment = {"NPROC": "64", "PATH": "/usr/bin:/bin", "JAX_PLATFORMS": "cpu"}

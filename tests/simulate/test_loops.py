@@ -42,6 +42,7 @@ def opening(model, q):
 SLOW = [pytest.param(name, marks=pytest.mark.slow) for name in list(CASES)[1:]]
 
 
+@pytest.mark.slow
 @pytest.mark.reference
 @pytest.mark.parametrize("name", ["fourbar", *SLOW])
 def test_mechanisms_move_as_computed_elsewhere_with_closed_loops(name):
@@ -63,6 +64,7 @@ def test_mechanisms_move_as_computed_elsewhere_with_closed_loops(name):
     assert jnp.abs(balance.error).max() < 1e-11
 
 
+@pytest.mark.slow
 def test_rows_have_the_loop_forces_and_any_time_has_closed_loops():
     model, found = run("fourbar")
     for k in (0, 17, 50):
@@ -79,6 +81,7 @@ def test_rows_have_the_loop_forces_and_any_time_has_closed_loops():
     np.testing.assert_allclose(found.end.q, found.q[-1], atol=1e-15)
 
 
+@pytest.mark.slow
 def test_loops_drift_open_unless_stabilised():
     model = jd.robots.four_bar()
     q, qd = start(FOUR_BAR)
@@ -189,6 +192,7 @@ def test_implicit_solvers_keep_loops_closed():
     assert opening(model, found.q) < 1e-14
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("integrator", ["semi_implicit_euler", "rk4"])
 def test_fixed_steps_keep_loops_closed(integrator):
     model = jd.robots.four_bar()
@@ -201,6 +205,7 @@ def test_fixed_steps_keep_loops_closed(integrator):
     assert apart < {"semi_implicit_euler": 0.1, "rk4": 1e-6}[integrator]
 
 
+@pytest.mark.slow
 def test_single_precision_stays_single_with_closed_loops():
     model = jd.robots.four_bar(dtype=np.float32)
     q, qd = (x.astype(np.float32) for x in start(FOUR_BAR))

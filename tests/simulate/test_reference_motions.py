@@ -30,6 +30,7 @@ def deviation(found, reference):
     return np.abs(found - reference).max()
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("case", cases("gripper"), ids=lambda case: case["variant"])
 def test_gripper_falls_as_computed_elsewhere(case):
     fall = case["free_fall"]
@@ -39,6 +40,7 @@ def test_gripper_falls_as_computed_elsewhere(case):
     assert deviation(run.energy, fall["energy"]) < 1e-12
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("fall", load("rope")["runs"], ids=("planar", "spatial"))
 def test_rope_falls_as_computed_elsewhere(fall):
     model = jd.from_dict(load("rope")["model"])
@@ -51,6 +53,7 @@ def test_rope_falls_as_computed_elsewhere(fall):
     assert deviation(run.kinetic_energy, fall["kinetic_energy"]) < 1e-9
 
 
+@pytest.mark.slow
 def test_a_floating_tree_keeps_momentum_and_moves_as_computed_elsewhere():
     data = load("floating_momentum")
     model = jd.from_dict(data["model"])
@@ -72,6 +75,7 @@ def about_world_origin(model, q, qd):
     )
 
 
+@pytest.mark.slow
 def test_forced_puma_stays_on_its_path_for_five_seconds():
     data = load("puma_mohan_saha")
     model, path = jd.from_dict(data["model"]), data["trajectory"]

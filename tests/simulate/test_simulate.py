@@ -47,6 +47,7 @@ STARTS = {
 }
 
 
+@pytest.mark.first
 @pytest.mark.parametrize(
     "name, mode",
     [

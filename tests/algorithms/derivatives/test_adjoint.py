@@ -33,6 +33,7 @@ def state(name, is_driven, rng):
     return model, jnp.asarray(rng.normal(size=model.nv)), q, qd, qdd, f_ext, base
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("name, is_driven", CASES)
 def test_the_gradient_in_closed_form_is_that_of_inverse_dynamics(name, is_driven, rng):
     model, rate, q, qd, qdd, f_ext, base = x = state(name, is_driven, rng)

@@ -35,6 +35,7 @@ def jacobian(f, x):
     return np.stack([push(d) for d in np.eye(x.size)], axis=1)
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("name, is_driven", CASES)
 def test_derivatives_in_closed_form_are_those_of_inverse_dynamics(name, is_driven, rng):
     model = with_effects(MODELS[name](), rng)
@@ -57,6 +58,7 @@ def test_derivatives_in_closed_form_are_those_of_inverse_dynamics(name, is_drive
 
 
 # the closed form, which it solves with, is tested for every joint above
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "name",
     [

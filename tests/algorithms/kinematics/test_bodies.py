@@ -47,6 +47,7 @@ def everything(model, q, qd, bodies):
     return poses.R, poses.p, moving.v, moving.w, J, bias
 
 
+@pytest.mark.first
 @pytest.mark.reference
 @pytest.mark.parametrize("name, dtype", EACH)
 def test_kinematics_agree_with_independent_software(name, dtype):

@@ -42,6 +42,7 @@ def relative(found, exact):
     return float(np.abs(found - exact).max() / np.abs(exact).max())
 
 
+@pytest.mark.first
 @pytest.mark.parametrize(
     "name",
     [
@@ -149,6 +150,7 @@ def test_gradients_are_those_of_the_sequential_method(snake):
     assert max(relative(x, y) for x, y in pairs) < 1e-10
 
 
+@pytest.mark.slow
 def test_second_derivatives_are_those_of_the_sequential_method(rng):
     model = jd.robots.random_tree(8, 3, branching=0.0)
     state, w = random_state(model, rng), jnp.ones(3)

@@ -98,6 +98,7 @@ def test_loop_wrenches_do_the_work_of_the_loop_forces():
     assert float(power) == pytest.approx(float(expected), abs=1e-12)
 
 
+@pytest.mark.first
 @pytest.mark.reference
 @pytest.mark.parametrize("case", MECHANISMS, ids=lambda case: case["model"]["name"])
 def test_kinematics_of_loops_agree_with_independent_software(case):
