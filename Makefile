@@ -67,6 +67,7 @@ test-all: check browser  ## check, then all tests, also those that repeat others
 
 test-robots: $(ROBOTS)/.installed  ## the robots of public packages beside MuJoCo and Pinocchio
 	JAXDYN_COLLECTIONS=1 $(ROBOTS)/bin/python -m pytest -n $(WORKERS) tests/collections
+	$(ROBOTS)/bin/python -m tests.collections.times
 
 pictures: $(VENV)/.installed-test $(ROBOTS)/.installed browser  ## the pictures of README.md and docs/view.md
 	$(BIN)/python docs/pictures.py

@@ -10,19 +10,18 @@ import pytest
 
 import jaxdyn as jd
 from jaxdyn.model import with_rate_leaves
-from tests.collections.files import robot_files
+from tests.collections.files import mjcf_files, short
 from tests.io.test_mjcf_compiled import (
     assert_close,
     body_pose,
     mass_matrix,
 )
 
-PACKAGES = ("dm_control", "gymnasium", "gymnasium_robotics", "pybullet_data")
-FILES = [path for package in PACKAGES for path in robot_files(package, "xml", "mujoco")]
+FILES = mjcf_files()
 LARGE = 150  # coordinates: compared with MuJoCo by poses alone
 
 
-@pytest.fixture(params=FILES, ids=lambda path: "/".join(path.parts[-3:]))
+@pytest.fixture(params=FILES, ids=short)
 def pair(request):
     """MuJoCo's model and ours."""
     path = request.param

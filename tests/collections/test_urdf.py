@@ -1,9 +1,7 @@
-"""Every URDF file of example-robot-data that Pinocchio reads moves as it says there."""
+"""Every URDF file of the packages that Pinocchio reads moves as Pinocchio says."""
 
-import sys
 import xml.etree.ElementTree as ElementTree
 from dataclasses import replace
-from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -12,23 +10,25 @@ import pinocchio
 import pytest
 
 import jaxdyn as jd
+from tests.collections.files import short, urdf_files
 
-SHARED = "lib/python3*/site-packages/cmeel.prefix/share/example-robot-data"
-FILES = sorted(Path(sys.prefix).glob(f"{SHARED}/robots/**/*.urdf"))
+FILES, OBJECTS = urdf_files()
 
 
 @jax.jit
 def found(model, q, qd, qdd):
-    return jd.mass_matrix(model, q), jd.inverse_dynamics(model, q, qd, qdd)
+    poses = jd.forward_kinematics(model, q), jd.frame_poses(model, q)
+    return poses, jd.mass_matrix(model, q), jd.inverse_dynamics(model, q, qd, qdd)
 
 
 def test_the_collection_is_there():
-    assert len(FILES) > 60, "run `make test-robots`"
+    assert len(FILES) > 150 and len(OBJECTS) == 1000, "run `make test-robots`"
 
 
 def mimics(path):
     """Of each joint that follows another: that other, multiplier and offset."""
-    found, joints = {}, ElementTree.parse(path).getroot().findall("joint")
+    text = path.read_text(encoding="utf-8").lstrip()  # before the declaration
+    found, joints = {}, ElementTree.fromstring(text.encode()).findall("joint")
     names = [joint.get("name") for joint in joints]
     for joint in joints:
         mimic = joint.find("mimic")
@@ -80,43 +80,87 @@ def as_theirs(theirs, at):
     return x
 
 
-@pytest.mark.filterwarnings("ignore:model .* will (not )?move as its file says")
-@pytest.mark.parametrize("path", FILES, ids=lambda path: "/".join(path.parts[-3:]))
-def test_it_loads_and_moves_as_in_pinocchio(path, rng):
+def assert_close(found, expected):
+    scale = np.abs(expected).max(initial=1e-300)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-12 * scale)
+
+
+def assert_poses(model, poses, theirs, x):
+    """Every link is where Pinocchio has it."""
+    data, (bodies, frames) = theirs.createData(), poses
+    pinocchio.framesForwardKinematics(theirs, data, x)
+    names = model.names + model.frame_names
+    R = np.concatenate([bodies.R, frames.R])
+    p = np.concatenate([bodies.p, frames.p])
+    expected = [
+        data.oMf[theirs.getFrameId(name, pinocchio.FrameType.BODY)] for name in names
+    ]
+    for found, key in ((R, "rotation"), (p, "translation")):
+        assert_close(found, np.array([getattr(place, key) for place in expected]))
+
+
+def assert_same_object(path, model):
+    """A robot in which nothing moves is a free body with the mass of all links."""
+    free = pinocchio.JointModelFreeFlyer()
+    theirs = pinocchio.buildModelFromUrdf(str(path), free).inertias[1]
+    assert model.joints == ("free",)
+    np.testing.assert_allclose(model.mass[0], theirs.mass, rtol=1e-15)
+    if theirs.mass:
+        assert_close(model.com[0], theirs.lever)
+    assert_close(model.inertia[0], theirs.inertia)
+
+
+def read_by_pinocchio(path):
     try:
-        theirs = pinocchio.buildModelFromUrdf(str(path))
+        return pinocchio.buildModelFromUrdf(str(path))
     except ValueError as error:
         pytest.skip(f"Pinocchio does not read it: {str(error)[:80]}")
-    model = jd.load(path)
-    if not theirs.nv:
-        pytest.skip("nothing moves")
-    follows = mimics(path)
+
+
+def bare(model):
+    """The model without damping and friction, which Pinocchio's functions ignore."""
     none = jnp.zeros_like(model.damping)
-    bare = replace(model, damping=none, friction=none)
-    if bare.couplings:
-        less = jnp.zeros_like(bare.couplings.damping)
-        bare = replace(
-            bare, couplings=replace(bare.couplings, damping=less, friction=less)
-        )
+    model = replace(model, damping=none, friction=none)
+    if not model.couplings:
+        return model
+    less = jnp.zeros_like(model.couplings.damping)
+    couplings = replace(model.couplings, damping=less, friction=less)
+    return replace(model, couplings=couplings)
+
+
+@pytest.mark.filterwarnings("ignore:model .* will (not )?move as its file says")
+@pytest.mark.parametrize("path", FILES, ids=short)
+def test_it_loads_and_moves_as_in_pinocchio(path, rng):
+    theirs = read_by_pinocchio(path)
+    model = bare(jd.load(path))
+    if not theirs.nv:
+        assert_same_object(path, model)
+        return
+    follows = mimics(path)
     d, qd, qdd = rng.normal(size=(3, model.nv))
     q = jd.integrate(model, jd.neutral(model), jnp.array(d))
-    M, tau = found(bare, q, jnp.array(qd), jnp.array(qdd))
+    poses, M, tau = found(model, q, jnp.array(qd), jnp.array(qdd))
     at = positions(model, np.asarray(q), follows)
 
     theirs.gravity.linear = np.asarray(model.gravity)
     data, G = theirs.createData(), projection(model, theirs, follows)
     x = as_theirs(theirs, at)
+    assert_poses(model, poses, theirs, x)
     whole = np.triu(pinocchio.crba(theirs, data, x))
     expected = G.T @ (whole + np.triu(whole, 1).T) @ G
     forces = G.T @ pinocchio.rnea(theirs, data, x, G @ qd, G @ qdd)
-    np.testing.assert_allclose(M, expected, atol=1e-12 * np.abs(expected).max())
-    np.testing.assert_allclose(tau, forces, atol=1e-12 * np.abs(forces).max())
+    assert_close(M, expected)
+    assert_close(tau, forces)
     if not jd.singular_joints(model):
-        found_again = jd.forward_dynamics(bare, q, jnp.array(qd), tau)
+        found_again = jd.forward_dynamics(model, q, jnp.array(qd), tau)
         scale = np.abs(qdd).max() * np.linalg.cond(expected)
         np.testing.assert_allclose(found_again, qdd, atol=1e-15 * scale + 1e-12)
-    if not follows:
-        return
+    if follows:
+        assert_follows(path, model, at, follows, qd, qdd, tau)
+
+
+def assert_follows(path, model, at, follows, qd, qdd, tau):
+    """Joint forces are those of Pinocchio with its own couplings."""
     try:
         coupled = pinocchio.buildModelFromUrdf(str(path), mimic=True)
     except ValueError:
@@ -133,5 +177,10 @@ def test_it_loads_and_moves_as_in_pinocchio(path, rng):
     x = as_theirs(coupled, {k: v for k, v in at.items() if k not in follows})
     v, a = np.zeros((2, coupled.nv))
     v[order], a[order] = qd, qdd
-    theirs_too = pinocchio.rnea(coupled, coupled.createData(), x, v, a)[order]
-    np.testing.assert_allclose(tau, theirs_too, atol=1e-12 * np.abs(forces).max())
+    assert_close(tau, pinocchio.rnea(coupled, coupled.createData(), x, v, a)[order])
+
+
+@pytest.mark.filterwarnings("ignore:model .* will (not )?move as its file says")
+def test_random_objects_have_the_masses_that_pinocchio_reads():
+    for path in OBJECTS:
+        assert_same_object(path, jd.load(path))

@@ -1,25 +1,19 @@
 """Every robot of the packages is written as MJCF and read back with the same leaves."""
 
-import sys
-from pathlib import Path
-
 import numpy as np
 import pytest
 
 import jaxdyn as jd
 from jaxdyn.io.mjcf._held import DROPPABLE
-from tests.collections.files import robot_files
+from tests.collections.files import mjcf_files, short, urdf_files
 
-PACKAGES = ("dm_control", "gymnasium", "gymnasium_robotics", "pybullet_data")
-SHARED = "lib/python3*/site-packages/cmeel.prefix/share/example-robot-data"
-FILES = [path for package in PACKAGES for path in robot_files(package, "xml", "mujoco")]
-FILES += sorted(Path(sys.prefix).glob(f"{SHARED}/robots/**/*.urdf"))
+FILES = mjcf_files() + urdf_files()[0]
 COUPLED = tuple(f"equality/{kind}" for kind in ("joint", "tendon", "flex"))
 LEAVES = ("R", "p", "axis", "mass", "com", "inertia")
 
 
 @pytest.mark.filterwarnings("ignore:model .* will (not )?move as its file says")
-@pytest.mark.parametrize("path", FILES, ids=lambda path: "/".join(path.parts[-3:]))
+@pytest.mark.parametrize("path", FILES, ids=short)
 def test_it_is_written_as_mjcf_and_read_back(path):
     skip = COUPLED if path.suffix == ".xml" else ("joint/mimic",)
     try:
