@@ -168,8 +168,17 @@ def checked_dynamics(
     change = jnp.abs(solve(residual, model, q)).max(initial=0)
     largest = jnp.abs(qdd).max(initial=0)
     correction = change / jnp.where(largest > 0, largest, 1)
-    pivot = pivot_shares(*whole(model, q)[:2]).min(initial=1)
+    pivot = _pivot_shares(model, q).min(initial=1)
     return CheckedDynamics(qdd, residual, correction, pivot)
+
+
+def _pivot_shares(model: Model, q: Nq) -> Nv:
+    """`pivot_shares`; where the tree alone has no factor, those of Cholesky's."""
+    factor = inertia_factor(model, q) if model.couplings else None
+    if not isinstance(factor, DenseFactor):
+        return pivot_shares(*whole(model, q)[:2])
+    squares = factor.L**2  # row i sums to M_ii
+    return jnp.diag(squares) / squares.sum(axis=1)
 
 
 @compiled(settle=settled_resisted)

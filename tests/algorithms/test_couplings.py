@@ -328,6 +328,9 @@ def test_a_joint_without_mass_may_follow_one_that_has():
     )
     slope = jax.jacrev(lambda x: jd.forward_dynamics(model, q, qd, x))(tau)
     close(slope, jnp.linalg.inv(jd.mass_matrix(model, q)), 1e-12)
+    checked = jd.checked_dynamics(model, q, qd, tau)
+    close(checked.qdd, qdd, 1e-13)
+    assert checked.error < 1e-14
 
 
 @pytest.mark.parametrize("model", SLOW, indirect=True)

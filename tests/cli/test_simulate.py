@@ -32,6 +32,34 @@ def simulate(tmp_path, monkeypatch):
     return run
 
 
+HAND = """<robot name="hand"><link name="palm"/>
+  <link name="a"><inertial><origin xyz="0 0 0.1"/><mass value="1"/>
+    <inertia ixx="0.1" ixy="0" ixz="0" iyy="0.1" iyz="0" izz="0.1"/></inertial></link>
+  <link name="b"><inertial><origin xyz="0 0 0.1"/><mass value="2"/>
+    <inertia ixx="0.2" ixy="0" ixz="0" iyy="0.2" iyz="0" izz="0.2"/></inertial></link>
+  <joint name="j" type="continuous"><parent link="palm"/><child link="a"/>
+    <axis xyz="0 1 0"/></joint>
+  <joint name="k" type="continuous"><parent link="palm"/><child link="b"/>
+    <axis xyz="0 1 0"/><mimic joint="j" multiplier="-0.5"/></joint></robot>"""
+CLOSING = """\
+robot = "hand.urdf"
+motion = {kind = "cycloidal", q0 = [0], q1 = [0.4], duration = 0.5}
+control = {kind = "computed_torque", kp = 100, kd = 20}
+time = {samples = 6}
+"""
+
+
+def test_a_robot_with_a_coupling_is_shown_and_simulated(simulate, tmp_path, capsys):
+    (tmp_path / "hand.urdf").write_text(HAND)
+    assert main(["info", "hand.urdf"]) == 0
+    assert "coupled" in capsys.readouterr().out
+    assert simulate(CLOSING) == 0
+    assert "hand: 1 degrees of freedom, to 0.5 s" in capsys.readouterr().out
+    model, arrays = load_trajectory(tmp_path / "results" / "arm")
+    assert model.couplings and model.nv == 1
+    np.testing.assert_allclose(arrays["q"][-1], [0.4], atol=1e-6)
+
+
 def test_settings_of_an_experiment_are_sent_to_it(capsys):
     path = Path(jd.__file__).parents[1] / "configs" / "rope.toml"
     assert main(["simulate", str(path)]) == 2

@@ -362,7 +362,7 @@ REFUSED = {
     "body 'a': principal inertias 0, 0, 1 violate .* armature": refused(
         inertial=jd.Inertial(0, np.zeros(3), np.diag([0, 0, 1]))
     ),
-    "repeated name": refused(name="world"),
+    "body 'world' .* rename it": refused(name="world"),
     "two joints of the MJCF would have the name 'x_1'": refused(
         joint="cylindrical", joint_name="x"
     ),

@@ -77,9 +77,9 @@ def to_mjcf(
     Raises:
         ValueError: the model has helical joints, free joints that are not placed at the
             origin of the world, loops other than spherical and fixed, inertias that no
-            body has, or something else that MJCF cannot hold and that is not in `drop`;
-            or MuJoCo refuses the text; or a leaf has the wrong shape, as in a batch of
-            models.
+            body has, a body 'world', or something else that MJCF cannot hold and that
+            is not in `drop`; or MuJoCo refuses the text; or a leaf has the wrong shape,
+            as in a batch of models.
     """
     relations, model = relations_of(model), on_host(model)
     missing = [*lost(model), *lost_couplings(model, relations)]
@@ -101,6 +101,10 @@ def to_mjcf(
         write_actuators(root, model)
     joints = (name for i in range(model.n) for name in pieces(model, i))
     check_names("MJCF", "joint", joints)
+    if "world" in model.names:
+        raise ValueError(
+            "body 'world' has the name of the world, which MuJoCo refuses: rename it."
+        )
     ET.indent(root)
     content = ET.tostring(root, encoding="unicode") + "\n"
     compiled(content)  # MuJoCo has the last word
