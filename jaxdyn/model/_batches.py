@@ -5,7 +5,6 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
-from jax.typing import ArrayLike
 
 from jaxdyn.model._model import Model
 
@@ -70,7 +69,7 @@ def randomize(
     return model.replace(**values)
 
 
-def _range(name: str, given: ArrayLike) -> tuple[float, float]:
+def _range(name: str, given: Any) -> tuple[float, float]:
     centre = 0.0 if name in SHIFTED else 1.0
     pair = jnp.asarray(given, float)
     if pair.ndim == 0:

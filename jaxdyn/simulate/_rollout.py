@@ -6,6 +6,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 from jax import lax
+from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.steps import Base
@@ -186,7 +187,7 @@ def _run(
     laws: Laws,
     dt: Length,
     t0: Length,
-    first: int,
+    first: ArrayLike,
     steps: int,
     options: tuple[str, str, str, bool],
 ) -> tuple[Any, Any, Any]:
