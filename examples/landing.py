@@ -41,9 +41,10 @@ class Floor(jd.AbstractForce):
             x, v = at.point(body, self.foot)
             depth = jnp.maximum(-x[2], 0)
             normal = self.stiffness * depth * jnp.maximum(1 - self.damping * v[2], 0)
-            slide = v * np.array([1, 1, 0])
+            slide = v * jnp.array([1, 1, 0], v.dtype)
             speed = jnp.sqrt((slide * slide).sum() + self.slip**2)
-            force = normal * (np.array([0, 0, 1]) - self.friction * slide / speed)
+            up = jnp.array([0, 0, 1], v.dtype)
+            force = normal * (up - self.friction * slide / speed)
             wrenches.append(at.wrench(body, self.foot, force))
         return jd.Loads(self.bodies, jnp.stack(wrenches))
 
@@ -81,11 +82,12 @@ def quadruped():
 def start(model, key, height=0.3):
     """A state in the air above the floor, tilted and moving a little."""
     turn, rates = jax.random.split(key)
+    of_trunk = jnp.arange(model.nv) < 6
     q = jd.neutral(model).at[7:].set(jnp.array(CROUCH * 4))
     feet = 2 * 0.2 * np.cos(0.8)
-    tilt = 0.2 * jax.random.normal(turn, (model.nv,)) * (np.arange(model.nv) < 6)
+    tilt = jnp.where(of_trunk, 0.2 * jax.random.normal(turn, (model.nv,)), 0)
     tilt = tilt.at[:3].set(jnp.array([0.0, 0.0, feet + height]))
-    qd = 0.3 * jax.random.normal(rates, (model.nv,)) * (np.arange(model.nv) < 6)
+    qd = jnp.where(of_trunk, 0.3 * jax.random.normal(rates, (model.nv,)), 0)
     return jd.integrate(model, q, tilt), qd
 
 

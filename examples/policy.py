@@ -30,7 +30,7 @@ class Policy(eqx.Module):
 def cost(policy, arm, q0, steps):
     """The mean distance from upright along a motion, and the speed."""
     q, qd = jd.rollout(arm, q0, jnp.zeros(arm.nv), policy, DT, steps=steps)
-    return ((q - jnp.pi / 2 * jnp.eye(arm.nq)[0]) ** 2).mean() + 0.01 * (qd**2).mean()
+    return ((q - jnp.pi / 2 * jnp.eye(arm.nq)[:1]) ** 2).mean() + 0.01 * (qd**2).mean()
 
 
 def main(updates=300, starts=64, steps=100):
@@ -45,7 +45,7 @@ def main(updates=300, starts=64, steps=100):
 
     @eqx.filter_jit
     def update(policy, state, key):
-        q0 = jnp.pi / 2 * jnp.eye(arm.nq)[0]
+        q0 = jnp.pi / 2 * jnp.eye(arm.nq)[:1]
         q0 = q0 + 0.5 * jax.random.normal(key, (starts, arm.nq))
 
         @eqx.filter_value_and_grad

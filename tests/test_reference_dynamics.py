@@ -178,6 +178,7 @@ def test_they_agree_as_users_compile_them(name):
     assert_states_agree(CASES[name], run)
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("name", often("random_tree_n5", "random_spherical_chain"))
 def test_derivatives_along_tangent_steps_agree_with_independent_software(name):
     case = CASES[name]

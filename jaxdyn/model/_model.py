@@ -343,7 +343,10 @@ class Model(eqx.Module):
                     f"{self.name!r}, one number, or {('models', *old.shape)}."
                 )
             new[name] = value
-        return replace(self, **new)
+        # not by `dataclasses.replace`, which builds one model and no batch
+        return eqx.tree_at(
+            lambda m: [getattr(m, x) for x in new], self, [*new.values()]
+        )
 
     @staticmethod
     def leaf_names() -> tuple[str, ...]:

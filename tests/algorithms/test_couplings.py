@@ -251,6 +251,7 @@ def test_derivatives(model):
     close(found, forward, 1e-11)
 
 
+@pytest.mark.slow
 def test_power_and_energy(model):
     q, qd, _, tau = state(model)
     qdd = jd.forward_dynamics(model, q, qd, tau)
@@ -343,6 +344,7 @@ def test_single_precision(model):
     close(found, qdd, 1e-3)
 
 
+@pytest.mark.slow
 def test_motion_in_time_keeps_energy_and_equals_the_tree_held_together():
     model = curved()
     x = model.couplings

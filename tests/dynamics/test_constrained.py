@@ -66,6 +66,7 @@ def test_so_does_the_iteration(case):
         assert relative_error(forces, state["loop_forces"]) < 2e-10
 
 
+@pytest.mark.slow
 @pytest.mark.reference
 def test_forward_dynamics_respect_loops_whatever_the_method_for_the_tree():
     model = jd.from_dict(FOUR_BAR["model"])

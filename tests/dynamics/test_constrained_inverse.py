@@ -186,6 +186,7 @@ def test_an_actuator_that_cannot_move_the_mechanism_leaves_a_finite_residual():
     assert np.abs(found.loop_forces).max() < 100
 
 
+@pytest.mark.slow
 def test_derivatives_are_those_of_finite_differences_in_both_modes():
     # with dependent rows, and one actuator more than needed
     model, x = spatial_four_bar(), motion("fourbar")

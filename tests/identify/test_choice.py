@@ -83,6 +83,7 @@ def test_values_are_the_numbers_of_the_model(rng):
     assert values[f"{joint}.axis2_y"] == made.axis2[model.body("universal"), 1]
 
 
+@pytest.mark.slow
 def test_derivatives_of_the_model_are_finite_and_right(rng):
     chosen = choose(every_joint(), ["*.inertial", "*.R", "*.axis", "gravity"])
 

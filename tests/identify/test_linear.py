@@ -97,6 +97,7 @@ def smooth_log(model, rows):
     return Log(ts, q, qd, qdd, np.asarray(forces(model, q, qd, qdd)))
 
 
+@pytest.mark.slow
 def test_intervals_are_honest_also_where_noise_is_correlated_in_time(rng):
     model = with_friction(planar(), rng)
     log, base = smooth_log(model, 1000), base_parameters(model)

@@ -142,6 +142,7 @@ def test_from_dict_says_what_is_wrong(path, value, message, without_type_checker
         from_dict(changed(path, value))
 
 
+@pytest.mark.slow
 def test_a_trajectory_keeps_the_elements_of_its_model(tmp_path):
     model = robot()
     run = jd.simulate(model, jnp.zeros(2), jnp.zeros(2), jnp.array([0.0, 0.01]))

@@ -183,6 +183,7 @@ def test_inertia_matrix_is_that_of_mujoco(pair, rng):
     assert_close(jd.mass_matrix(model, q), T.T @ mass_matrix(mj_model, data) @ T)
 
 
+@pytest.mark.first
 @pytest.mark.reference
 def test_inverse_and_forward_dynamics_are_those_of_mujoco(pair, rng):
     mj_model, model = pair

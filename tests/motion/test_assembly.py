@@ -78,6 +78,7 @@ def test_every_cut_joint_is_closed_from_far_away_and_none_is_flipped(rng):
                 np.testing.assert_allclose(A, B, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_flipped_joint_has_no_residual_but_is_no_solution():
     model = floating("revolute")
     loop = model.loops[0]

@@ -16,6 +16,7 @@ def moving(model, rng):
     return motion.cycloidal(model, q0, q1, 2.0)
 
 
+@pytest.mark.slow
 def test_computed_torque_makes_errors_damped_oscillations_for_every_joint(rng):
     model = with_effects(every_joint(1, branched=False), rng)
     move, t = moving(model, rng), jnp.asarray(0.7)

@@ -74,30 +74,29 @@ def test_the_task_inertia_is_that_of_the_dense_matrices(state):
     np.testing.assert_allclose(moved, 0, atol=1e-9 * float(jnp.abs(tau).max()))
 
 
-def test_operational_space_control_reaches_a_pose_and_has_gradients():
-    arm = jd.robots.puma_560()
+def away(kp, steps):
+    """The square of the error of a pose after some steps of control."""
     q0 = jnp.array([0.3, -1.0, 0.8, 0.2, 0.9, 0.1])
-    goal = jd.frame_pose(arm, q0 + 0.2, arm.names[-1])
+    goal = jd.frame_pose(ARM, q0 + 0.2, BODY)
+    law = jd.motion.operational_space(
+        *(ARM, BODY, goal, kp, 40.0), posture=q0, damping=1e-9
+    )
+    q, _ = jd.rollout(ARM, q0, jnp.zeros(6), law, 2e-3, steps=steps)
+    return (jd.pose_error(*jd.frame_pose(ARM, q[-1], BODY), *goal) ** 2).sum()
 
-    def law(kp):
-        return jd.motion.operational_space(
-            *(arm, arm.names[-1], goal, kp, 40.0), posture=q0, damping=1e-9
-        )
 
-    def away(kp, steps):
-        q, _ = jd.rollout(arm, q0, jnp.zeros(6), law(kp), 2e-3, steps=steps)
-        return (
-            jd.pose_error(*jd.frame_pose(arm, q[-1], arm.names[-1]), *goal) ** 2
-        ).sum()
-
+def test_operational_space_control_reaches_a_pose():
     assert away(400.0, 500) < 1e-8
-    few = jax.jit(jax.value_and_grad(lambda kp: away(kp, 20)))
-    h = 1e-2
+
+
+@pytest.mark.slow
+def test_it_has_gradients():
+    few, h = jax.jit(jax.value_and_grad(lambda kp: away(kp, 20))), 1e-2
     difference = (few(400.0 + h)[0] - few(400.0 - h)[0]) / (2 * h)
     np.testing.assert_allclose(few(400.0)[1], difference, rtol=1e-5)
 
 
-def test_errors_name_the_frame():
+def test_errors_name_the_frame(without_type_checker):
     with pytest.raises(
         ValueError, match="no frame or body 'link', .* did you mean 'link"
     ):

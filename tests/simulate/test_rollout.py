@@ -96,6 +96,7 @@ def test_gradients_of_all_integrators_are_differences(rng):
         np.testing.assert_allclose(value(q)[1] @ dq, difference, rtol=1e-6)
 
 
+@pytest.mark.slow
 def test_its_gradient_is_that_of_the_loop(rng):
     model = jd.robots.puma_560()
     q, qd, _ = random_state(model, rng)
@@ -160,6 +161,7 @@ def test_some_of_the_states_are_those_of_all(integrator, rng):
         np.testing.assert_allclose(some, all_of_them[::3], rtol=1e-13, atol=1e-14)
 
 
+@pytest.mark.slow
 def test_so_is_their_gradient(rng):
     model = jd.robots.chain(2)
     q, qd, _ = random_state(model, rng)

@@ -124,6 +124,7 @@ def test_wrenches_are_constant_sampled_or_a_law():
     np.testing.assert_allclose(pushed.q, samples.q, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_quaternions_stay_of_unit_length_where_the_solver_is_crude():
     model = jd.robots.random_tree(0, 2, joints=("free", "spherical"))
     q, qd, _ = random_state(model, np.random.default_rng(0))

@@ -248,6 +248,7 @@ def test_another_release_of_trimesh_without_three_js_is_reported(
         _animation.three_js()
 
 
+@pytest.mark.slow
 def test_arrows_are_at_bodies_and_cut_joints(tmp_path):
     model = jd.robots.four_bar()
     start = jd.close_loops(model, jnp.array([0.9, -0.4, 1.5]), hold=["crank"]).q

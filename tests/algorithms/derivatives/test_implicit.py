@@ -35,6 +35,7 @@ def scalar(chain, method="denoc"):
     return f, jnp.zeros(model.nv + 2).at[-1].set(1.0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "outer, inner",
     [

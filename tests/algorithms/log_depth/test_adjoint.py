@@ -16,6 +16,7 @@ CASES = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.first
 @pytest.mark.parametrize("name, chunk", CASES)
 def test_gradients_of_trees_are_those_of_the_sequential_method(name, chunk, rng):
