@@ -83,6 +83,7 @@ def test_a_worker_checks_and_times_jaxdyn(small_robot, tmp_path):
         session.stop()
 
 
+@pytest.mark.slow
 def test_a_missing_library_is_reported(tmp_path):
     who = Contestant("no_such_library", "float64", "both")
     settings = Settings(tmp_path, [who])

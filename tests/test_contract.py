@@ -221,16 +221,18 @@ WALKS = {"inverse_dynamics", "mass_matrix", "forward_dynamics", "regressor"}
 WALKS |= {"linearize"}
 each_constant = each(FUNCTIONS, FUNCTIONS.keys() - WALKS)  # as most tests have it
 # `linearize` stands for both in a batch; tests/algorithms/derivatives compiles them
-each_compiled = each(FUNCTIONS, EXTRA | SLOPES)
-each_batched = each(FUNCTIONS, EXTRA | {"inverse_dynamics_derivatives"})
-each_differentiated = each(  # tests/simulate/test_rollout.py
-    (n for n in FUNCTIONS if n != "linearize"), EXTRA | SLOPES | {"rollout"}
-)
-LONG = {"coriolis_matrix", "regressor", "rollout"}  # to compile, twice differentiated
+SHORT = {"frame_poses", "body_velocities", "body_accelerations"}  # in those of bases
+LONG = {"coriolis_matrix", "regressor", "rollout"}  # to compile, in all derivatives
 LONG |= {"forward_dynamics_in_a_wind_on_a_moving_base"}
 LONG |= {"bias_forces", "gravity_forces"}  # of the walk of `inverse_dynamics`
-CURVED = {"inverse_dynamics", "forward_dynamics", "mass_matrix", "kinetic_energy"}
-CURVED |= {"jacobian", "integrate", "difference", "factor", "forward_kinematics"}
+each_compiled = each(FUNCTIONS, EXTRA | SLOPES | SHORT | LONG)
+each_batched = each(FUNCTIONS, EXTRA | SLOPES | SHORT | LONG - {"rollout"})
+each_differentiated = each(  # tests/simulate/test_rollout.py
+    (n for n in FUNCTIONS if n != "linearize"),
+    EXTRA | SLOPES | SHORT | LONG | {"joint_reactions", "denoc_matrices"},
+)
+CURVED = {"forward_dynamics", "kinetic_energy", "jacobian", "integrate", "difference"}
+CURVED |= {"factor", "forward_kinematics"}
 each_curved = each(
     (n for n in FUNCTIONS if n != "linearize"),
     EXTRA | SLOPES | LONG | (FUNCTIONS.keys() - CURVED),
@@ -434,8 +436,7 @@ def test_new_values_do_not_retrace(name, rng):
 
 
 def shaped(name, shape):
-    is_often = name in WALKS and shape != "long"  # "large" has a chain as long
-    is_often = is_often and (name, shape) not in {(x, "large") for x in LARGE}
+    is_often = name == "forward_dynamics" and shape != "long"  # as "large"
     return pytest.param(name, shape, marks=[] if is_often else [pytest.mark.slow])
 
 

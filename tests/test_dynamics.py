@@ -75,6 +75,7 @@ def test_the_inertia_matrix_is_the_slope_of_inverse_dynamics(rng):
     np.testing.assert_allclose(M, slope, atol=1e-13 * np.abs(M).max())
 
 
+@pytest.mark.slow
 def test_the_gradient_and_hessian_of_gibbs_function_are_forces_and_inertia(rng):
     model = every_joint(3, branched=False)
     q, qd, qdd = random_state(model, rng)
@@ -92,6 +93,7 @@ def test_the_gradient_and_hessian_of_gibbs_function_are_forces_and_inertia(rng):
     np.testing.assert_allclose(hessian, M, atol=1e-13 * np.abs(M).max())
 
 
+@pytest.mark.slow
 def test_the_euler_lagrange_expression_is_the_joint_forces(rng):
     model = tree_of_coordinates(rng)
     stiff = jnp.asarray(rng.uniform(0.1, 1.0, model.nv))
@@ -257,6 +259,7 @@ def test_linearized_dynamics_predict_a_nearby_motion(rng):
     np.testing.assert_allclose(fourth / (12 * h), predicted, atol=1e-9 * scale)
 
 
+@pytest.mark.slow
 def test_gradients_of_parameters_are_those_of_differences(rng):
     model = with_effects(every_joint(8, branched=False), rng)
     q, qd, tau = random_state(model, rng)

@@ -58,7 +58,7 @@ def by_hand(model, at, moved):
 
 
 @pytest.mark.first
-@pytest.mark.parametrize("name", ["chain", "fork"])
+@pytest.mark.parametrize("name", ["fork", "chain"])
 def test_elements_act_as_the_external_wrenches_they_are(name, rng):
     bare, model = {"chain": (jd.robots.chain(3), chain()), "fork": (fork(), sprung())}[
         name
@@ -92,6 +92,7 @@ def test_elements_act_as_the_external_wrenches_they_are(name, rng):
     np.testing.assert_allclose(reactions, expected, atol=1e-11)
 
 
+@pytest.mark.slow
 def test_energy_and_losses_account_for_all_power(rng):
     model = sprung()
     q, qd, tau = random_state(model, rng)
@@ -151,6 +152,7 @@ def test_derivatives_by_state_and_leaves_are_finite_differences(rng):
     np.testing.assert_allclose(by_state, predicted, atol=1e-8)
 
 
+@pytest.mark.slow
 def test_a_spring_at_rest_and_of_no_length_has_finite_derivatives():
     b = jd.ModelBuilder("slider", gravity=(0, 0, 0))
     point = jd.Inertial.point(2.0, (0, 0, 0))

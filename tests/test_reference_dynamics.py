@@ -1,5 +1,7 @@
 """Every record of the reference files that is an open system, by every method."""
 
+from functools import partial
+
 import equinox as eqx
 import jax
 import jax.numpy as jnp
@@ -170,12 +172,11 @@ def test_default_methods_agree_with_independent_software(name, by_default):
 
 
 @pytest.mark.parametrize(
-    "name",
-    ["random_serial_n3", pytest.param("random_serial_n7", marks=pytest.mark.slow)],
+    "methods", [defaults, pytest.param(everything, marks=pytest.mark.slow)]
 )
-def test_they_agree_as_users_compile_them(name):
-    run = jax.jit(everything, compiler_options=AS_USERS_DO)
-    assert_states_agree(CASES[name], run)
+def test_they_agree_as_users_compile_them(methods):
+    run = jax.jit(methods, compiler_options=AS_USERS_DO)
+    assert_states_agree(CASES["random_serial_n7"], run)
 
 
 @pytest.mark.first
@@ -213,6 +214,7 @@ def test_derivatives_along_tangent_steps_agree_with_independent_software(name):
         (2, 1e-12),
     ],
 )
+@pytest.mark.first
 @pytest.mark.parametrize("method", RECURSIVE)
 def test_recursive_methods_stay_accurate_on_long_chains(case, bar, method):
     case = load("protein_chain")["cases"][case]
@@ -224,6 +226,7 @@ def test_recursive_methods_stay_accurate_on_long_chains(case, bar, method):
         assert relative_error(qdd, s["qdd_fd"]) < bar
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "case", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 2))]
 )
@@ -239,6 +242,7 @@ def test_a_formed_matrix_loses_digits_on_long_chains_as_its_condition_says(
         assert relative_error(qdd, s["qdd_fd"]) < 1e-15 * s["cond_M"]
 
 
+@pytest.mark.slow
 def test_a_bias_formed_apart_loses_digits_that_denoc_keeps():
     case = load("protein_chain")["cases"][2]
     model, s = jd.from_dict(case["model"]), case["states"][0]
@@ -345,9 +349,9 @@ def test_two_sliders_accelerate_as_in_closed_form():
     model = jd.from_dict(data["model"])
 
     @jax.jit
-    def accelerations(*state, f_ext):
-        given = dict(f_ext=f_ext)
-        return [jd.forward_dynamics(model, *state, method=m, **given) for m in FORWARD]
+    def accelerations(*x, f_ext):
+        run = partial(jd.forward_dynamics, model, *x, f_ext=f_ext)
+        return [run(method=method) for method in RECURSIVE]
 
     np.testing.assert_allclose(jd.mass_matrix(model, jnp.zeros(2)), data["M"])
     for s in data["states"]:

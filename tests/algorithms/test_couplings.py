@@ -95,60 +95,70 @@ def test_coordinates(model):
     assert not again.couplings and again.damping.shape == (again.nv,)
 
 
-@pytest.mark.parametrize("model", SLOW, indirect=True)
-def test_kinematics_and_forces_are_those_of_the_tree(model):
-    @jax.jit
-    def pairs(q, qd, qdd):
-        tree = model.tree
-        joints, G, Gdot = projection(model, q, qd)
-        v, a = G @ qd, G @ qdd + Gdot @ qd
-        assert model.nv == G.shape[1]
-        return [
-            (jd.forward_kinematics(model, q), jd.forward_kinematics(tree, joints)),
-            (jd.body_velocities(model, q, qd), jd.body_velocities(tree, joints, v)),
-            (
-                jd.body_accelerations(model, q, qd, qdd),
-                jd.body_accelerations(tree, joints, v, a),
-            ),
-            (jd.kinetic_energy(model, q, qd), jd.kinetic_energy(tree, joints, v)),
-            (jd.potential_energy(model, q), jd.potential_energy(tree, joints)),
-            (
-                jd.gibbs_function(model, q, qd, qdd),
-                jd.gibbs_function(tree, joints, v, a),
-            ),
-            (jd.jacobian(model, q, 3), jd.jacobian(tree, joints, 3) @ G),
-            (
-                jd.jacobian_dot_qd(model, q, qd, 3),
-                jd.jacobian_dot_qd(tree, joints, v, 3)
-                + jd.jacobian(tree, joints, 3) @ (Gdot @ qd),
-            ),
-            (
-                jd.centroidal_momentum_matrix(model, q),
-                jd.centroidal_momentum_matrix(tree, joints) @ G,
-            ),
-            (jd.natural_complement(model, q), jd.natural_complement(tree, joints) @ G),
-            (
-                jd.inverse_dynamics(model, q, qd, qdd),
-                G.T @ jd.inverse_dynamics(tree, joints, v, a),
-            ),
-            (
-                jd.bias_forces(model, q, qd),
-                G.T @ jd.inverse_dynamics(tree, joints, v, Gdot @ qd),
-            ),
-            (jd.gravity_forces(model, q), G.T @ jd.gravity_forces(tree, joints)),
-            (jd.mass_matrix(model, q), G.T @ jd.mass_matrix(tree, joints) @ G),
-            (
-                jd.coriolis_matrix(model, q, qd),
-                G.T @ jd.coriolis_matrix(tree, joints, v) @ G
-                + G.T @ jd.mass_matrix(tree, joints) @ Gdot,
-            ),
-            (
-                jd.regressor(model, q, qd, qdd),
-                G.T @ jd.regressor(tree, joints, v, a),
-            ),
-        ]
+def kinematics_and_forces(at, model, joints, G, Gdot):
+    tree, q, qd, qdd = model.tree, *at
+    v, a = G @ qd, G @ qdd + Gdot @ qd
+    return [
+        (jd.forward_kinematics(model, q), jd.forward_kinematics(tree, joints)),
+        (
+            jd.body_accelerations(model, q, qd, qdd),
+            jd.body_accelerations(tree, joints, v, a),
+        ),
+        (jd.potential_energy(model, q), jd.potential_energy(tree, joints)),
+        (jd.jacobian(model, q, 3), jd.jacobian(tree, joints, 3) @ G),
+        (
+            jd.inverse_dynamics(model, q, qd, qdd),
+            G.T @ jd.inverse_dynamics(tree, joints, v, a),
+        ),
+        (jd.mass_matrix(model, q), G.T @ jd.mass_matrix(tree, joints) @ G),
+    ]
 
-    for ours, theirs in pairs(*state(model)[:3]):
+
+def what_follows_from_them(at, model, joints, G, Gdot):
+    tree, q, qd, qdd = model.tree, *at
+    v, a = G @ qd, G @ qdd + Gdot @ qd
+    return [
+        (jd.body_velocities(model, q, qd), jd.body_velocities(tree, joints, v)),
+        (jd.kinetic_energy(model, q, qd), jd.kinetic_energy(tree, joints, v)),
+        (jd.gibbs_function(model, *at), jd.gibbs_function(tree, joints, v, a)),
+        (
+            jd.jacobian_dot_qd(model, q, qd, 3),
+            jd.jacobian_dot_qd(tree, joints, v, 3)
+            + jd.jacobian(tree, joints, 3) @ (Gdot @ qd),
+        ),
+        (
+            jd.centroidal_momentum_matrix(model, q),
+            jd.centroidal_momentum_matrix(tree, joints) @ G,
+        ),
+        (jd.natural_complement(model, q), jd.natural_complement(tree, joints) @ G),
+        (
+            jd.bias_forces(model, q, qd),
+            G.T @ jd.inverse_dynamics(tree, joints, v, Gdot @ qd),
+        ),
+        (jd.gravity_forces(model, q), G.T @ jd.gravity_forces(tree, joints)),
+        (
+            jd.coriolis_matrix(model, q, qd),
+            G.T @ jd.coriolis_matrix(tree, joints, v) @ G
+            + G.T @ jd.mass_matrix(tree, joints) @ Gdot,
+        ),
+        (jd.regressor(model, *at), G.T @ jd.regressor(tree, joints, v, a)),
+    ]
+
+
+@pytest.mark.parametrize("model", SLOW, indirect=True)
+@pytest.mark.parametrize(
+    "pairs",
+    [
+        kinematics_and_forces,
+        pytest.param(what_follows_from_them, marks=pytest.mark.slow),
+    ],
+)
+def test_functions_are_those_of_the_tree(model, pairs):
+    @jax.jit
+    def both(*at):
+        return pairs(at, model, *projection(model, *at[:2]))
+
+    for ours, theirs in both(*state(model)[:3]):
         jax.tree.map(lambda x, y: close(x, y, 1e-12), ours, theirs)
 
 
@@ -166,17 +176,11 @@ def test_regressor_and_parameters(model):
 
 def test_forward_dynamics_undo_inverse_dynamics(model):
     q, qd, qdd, _ = state(model)
-    methods = FORWARD if not model.topology.quaternion_q.size else ("denoc",)
-
-    @jax.jit
-    def found(q, qd, qdd):
-        tau = jd.inverse_dynamics(model, q, qd, qdd)
-        return [jd.forward_dynamics(model, q, qd, tau, method=x) for x in methods]
-
-    for again in found(q, qd, qdd):
-        close(again, qdd, 1e-11)
+    tau = jd.inverse_dynamics(model, q, qd, qdd)
+    close(jd.forward_dynamics(model, q, qd, tau), qdd, 1e-11)
 
 
+@pytest.mark.slow
 def test_methods_agree():
     model = curved()
     q, qd, qdd, _ = state(model)
@@ -184,13 +188,17 @@ def test_methods_agree():
     @jax.jit
     def found(q, qd, qdd):
         forces = [jd.inverse_dynamics(model, q, qd, qdd, method=x) for x in INVERSE]
-        return forces, [jd.mass_matrix(model, q, method=x) for x in INERTIA]
+        again = [
+            jd.forward_dynamics(model, q, qd, forces[0], method=x) for x in FORWARD
+        ]
+        return forces, [jd.mass_matrix(model, q, method=x) for x in INERTIA], again
 
     for same in found(q, qd, qdd):
         for other in same[1:]:
             close(other, same[0], 1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", SLOW, indirect=True)
 def test_factor(model):
     q, qd, qdd, tau = state(model)
@@ -203,6 +211,7 @@ def test_factor(model):
     close(factor.other_half(y), jnp.linalg.solve(M, tau), 1e-10)
 
 
+@pytest.mark.slow
 def test_euler_lagrange(model):
     """tau = d/dt dL/dqd - dL/dq, on a fixed base where q are coordinates."""
     if model.topology.quaternion_q.size:
@@ -320,15 +329,18 @@ def test_a_joint_without_mass_may_follow_one_that_has():
     assert jd.singular_joints(model.tree) == ("k",)
     assert not jd.singular_joints(model, jnp.zeros(2))
     q, qd, qdd = jnp.array([[0.3, 0.2], [1.0, 2.0], [-1.0, 0.5]])
-    tau = jd.inverse_dynamics(model, q, qd, qdd)
-    close(jd.forward_dynamics(model, q, qd, tau), qdd, 1e-13)
-    close(
-        jd.factor(model, q).solve(tau),
-        jnp.linalg.solve(jd.mass_matrix(model, q), tau),
-        1e-13,
-    )
-    slope = jax.jacrev(lambda x: jd.forward_dynamics(model, q, qd, x))(tau)
-    close(slope, jnp.linalg.inv(jd.mass_matrix(model, q)), 1e-12)
+
+    @jax.jit
+    def found(q, qd, qdd):
+        tau = jd.inverse_dynamics(model, q, qd, qdd)
+        slope = jax.jacrev(lambda x: jd.forward_dynamics(model, q, qd, x))(tau)
+        again = jd.forward_dynamics(model, q, qd, tau)
+        return tau, again, slope, jd.mass_matrix(model, q), jd.factor(model, q)
+
+    tau, again, slope, M, factor = found(q, qd, qdd)
+    close(again, qdd, 1e-13)
+    close(factor.solve(tau), jnp.linalg.solve(M, tau), 1e-13)
+    close(slope, jnp.linalg.inv(M), 1e-12)
     checked = jd.checked_dynamics(model, q, qd, tau)
     close(checked.qdd, qdd, 1e-13)
     assert checked.error < 1e-14
@@ -413,6 +425,7 @@ def test_forward_dynamics_with_few_couplings_are_linear_in_the_number_of_joints(
     assert c < 1.25 * alone.M
 
 
+@pytest.mark.slow
 def test_derivatives_by_ratios_and_effects_of_joints_that_follow():
     model = curved()
     q, qd, _, tau = state(model)

@@ -197,6 +197,7 @@ def _evaluated(f, model, *arrays):
     return np.sign(result.ids) * numbers[np.abs(result.ids)]
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("f", [inverse_dynamics, mass_matrix, forward_dynamics])
 def test_the_graph_that_is_counted_computes_the_dynamics(f, rng):
     model = jd.robots.random_tree(1, 5, branching=0.7)
@@ -205,6 +206,7 @@ def test_the_graph_that_is_counted_computes_the_dynamics(f, rng):
     np.testing.assert_allclose(_evaluated(f, model, *arrays), expected, rtol=1e-10)
 
 
+@pytest.mark.first
 @pytest.mark.parametrize(
     ("f", "count"),
     [

@@ -47,6 +47,7 @@ def excite(tmp_path, monkeypatch):
     return run
 
 
+@pytest.mark.slow
 def test_a_motion_is_shown_saved_and_viewed(excite, tmp_path, capsys):
     assert excite(BASIC) == 0
     shown = capsys.readouterr()

@@ -67,11 +67,13 @@ def test_degrees_are_for_angles_only(saved, capsys):
     assert shown_pose(capsys) == want
 
 
+@pytest.mark.slow
 def test_the_neutral_pose_is_not_taken_for_degrees(saved, capsys):
     assert main(["info", saved("spherical"), "--degrees"]) == 0
     assert shown_pose(capsys) == [0, 0, 0, 1]
 
 
+@pytest.mark.slow
 def test_negative_numbers_may_have_an_exponent(saved, capsys):
     robot = saved("revolute", "revolute", "revolute")
     assert main(["info", robot, "--q", "0", "-1e-3", "-.5E+1"]) == 0

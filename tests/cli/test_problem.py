@@ -69,6 +69,7 @@ def test_a_log_is_a_motion_from_time_zero(prepared, tmp_path):
 SLIDERS = "robot = 'featherstone_2p'\n"
 
 
+@pytest.mark.slow
 def test_a_line_starts_where_the_frame_is(prepared):
     found = prepared(
         FOLLOW + "start = {q = [0.3, 0.5]}\nmotion = {kind = 'straight_line', "

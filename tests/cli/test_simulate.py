@@ -49,6 +49,7 @@ time = {samples = 6}
 """
 
 
+@pytest.mark.slow
 def test_a_robot_with_a_coupling_is_shown_and_simulated(simulate, tmp_path, capsys):
     (tmp_path / "hand.urdf").write_text(HAND)
     assert main(["info", "hand.urdf"]) == 0

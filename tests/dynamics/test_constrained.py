@@ -46,6 +46,7 @@ def test_every_method_agrees_with_independent_software(method):
             assert relative_error(found, state["loop_forces"]) < 1e-13
 
 
+@pytest.mark.slow
 @pytest.mark.first
 @pytest.mark.reference
 @pytest.mark.parametrize(
@@ -124,6 +125,7 @@ def spatial_four_bar():
     return model.with_loop("coupler", (0.8, 0, 0), "rocker", (0.6, 0, 0), "revolute")
 
 
+@pytest.mark.slow
 @TWO_METHODS
 def test_dependent_rows_change_nothing(method):
     qdd, forces = jd.constrained_dynamics(
@@ -207,6 +209,7 @@ def test_methods_agree_on_a_random_mechanism_in_space(random_mechanism, method):
     np.testing.assert_allclose(Psi @ qdd, jd.loop_bias(model, q, qd), atol=100 * bar)
 
 
+@pytest.mark.slow
 def test_projected_rates_are_the_nearest_in_kinetic_energy(random_mechanism):
     model, q, qd, _ = random_mechanism
     before = qd + 0.3
@@ -217,6 +220,7 @@ def test_projected_rates_are_the_nearest_in_kinetic_energy(random_mechanism):
     assert abs(float(kept @ M @ (found - before))) < 1e-11
 
 
+@pytest.mark.slow
 def test_a_configuration_slightly_open_is_closed(random_mechanism):
     model, q, qd, _ = random_mechanism
     near = jd.integrate(model, q, 1e-3 * (qd + 1.0))
@@ -225,6 +229,7 @@ def test_a_configuration_slightly_open_is_closed(random_mechanism):
     np.testing.assert_allclose(jd.loop_residual(model, found), 0, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_a_closed_configuration_has_the_slopes_of_differences(rng):
     model = jd.from_dict(FOUR_BAR["model"])
     q, qd, _ = state_of(FOUR_BAR)
@@ -344,6 +349,7 @@ def test_forward_mode_equals_reverse_mode_and_no_slope_is_nan_at_rest():
     np.testing.assert_allclose(forward[:, :3], 0, atol=1e-12)  # quadratic in qd
 
 
+@pytest.mark.slow
 @pytest.mark.first
 @pytest.mark.parametrize("leaf", ("tau", "mass"))
 def test_reverse_mode_by_what_does_not_change_the_loops(leaf):
@@ -396,6 +402,7 @@ def test_tangent_dynamics_with_loops_are_slopes_of_forward_dynamics(rng):
     np.testing.assert_allclose(rates[3:], (one - other) / (2 * h), rtol=1e-7)
 
 
+@pytest.mark.slow
 def test_light_mechanisms_move_as_heavy_ones_do():
     model = jd.from_dict(FOUR_BAR["model"])
     light = eqx.tree_at(
@@ -449,6 +456,7 @@ def test_iterations_that_do_not_converge_are_an_error():
         jax.block_until_ready(run(q[None]))
 
 
+@pytest.mark.first
 @TWO_METHODS
 def test_vmap_is_the_loop_and_float32_stays(method):
     model = jd.from_dict(FOUR_BAR["model"])
@@ -497,6 +505,7 @@ def test_wrong_options_are_named(options, message):
         jd.constrained_dynamics(model, *state_of(FOUR_BAR), **options)
 
 
+@pytest.mark.slow
 def test_a_model_without_loops_has_no_loop_forces():
     model, q = jd.robots.gripper(), jnp.ones(4)
     qdd, forces = jd.constrained_dynamics(model, q, q, q)

@@ -145,6 +145,7 @@ def test_reactions_and_loop_wrenches_balance_the_bodies():
     np.testing.assert_allclose(ground, force, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_a_load_is_borne_and_a_model_without_loops_is_driven_as_a_tree(rng):
     model, x = mechanism("fourbar"), motion("fourbar")
     f_ext = jnp.asarray(rng.normal(size=(3, 6)))
@@ -210,6 +211,7 @@ def test_derivatives_are_those_of_finite_differences_in_both_modes():
     np.testing.assert_allclose(reverse, slopes, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_single_precision_stays_single():
     model = mechanism("fourbar").astype(jnp.float32)
     x = [v.astype(jnp.float32) for v in motion("fourbar")]

@@ -16,6 +16,7 @@ from tests.models import random_state
 HARD = list(hard_chains(4))
 
 
+@pytest.mark.slow
 @pytest.mark.first
 @pytest.mark.parametrize(
     "method",

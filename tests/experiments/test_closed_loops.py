@@ -33,6 +33,7 @@ def test_projection_keeps_the_four_bar_closed(four_bar):
     assert loop_motions.from_reference(mechanism, found["projection"]) < 1e-8
 
 
+@pytest.mark.slow
 def test_loop_forces_act_as_external_forces_on_the_cut_tree(four_bar):
     mechanism, _, found = four_bar
     (left,) = loop_motions.balances([mechanism], [found["projection"]], 3)

@@ -88,12 +88,14 @@ def test_hard_chains_are_seven_with_states_that_fit():
         assert len({model.topology for model, *_ in group.values()}) == 1
 
 
+@pytest.mark.slow
 def test_denoc_is_exact_on_short_hard_chains():
     for group in parallel_programs.alike(hard_chains.hard_chains(6)):
         found = parallel_programs.errors(["denoc"], list(group.values()))
         assert max(found["denoc"]) < 1e-12
 
 
+@pytest.mark.slow
 def test_a_gradient_is_that_of_the_sum(rng):
     model, *state = hard_chains.helix(4, rng)
     gradient = parallel_programs.function_of("gradient, denoc")(model, *state)

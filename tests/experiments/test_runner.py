@@ -101,6 +101,7 @@ def test_all_goes_on_after_a_failure(checkout, tmp_path, capsys):
     assert results(tmp_path) == ["d", "index.html"]
 
 
+@pytest.mark.slow
 def test_what_is_not_timed_runs_side_by_side(checkout, tmp_path, capsys):
     where = "(folder / 'process').write_text(str(__import__('os').getpid()))"
     for name in ("a", "b", "c"):

@@ -77,6 +77,7 @@ def test_the_worst_state_counts_and_states_can_be_rounded(config):
     assert 1e-9 < rounded < 1e-7
 
 
+@pytest.mark.slow
 def test_recursive_methods_keep_the_digits_of_the_two_link_arm(config):
     found = single_precision.two_link(config.two_link, ["denoc", "composite"])
     errors = single_precision.swing_errors(found)

@@ -12,6 +12,7 @@ def test_speeds_must_begin_at_rest(config):
         tree.Config(config.reference, [], [], [0.1, 1.0], config.motion)
 
 
+@pytest.mark.slow
 def test_printed_formulas_hold_at_rest_and_only_there():
     b = jd.ModelBuilder("y")
     rod = jd.Inertial.box(1.0, (0.3, 0.1, 0.2)).moved(np.eye(3), np.full(3, 0.2))

@@ -76,6 +76,7 @@ def start(folder):
     )
 
 
+@pytest.mark.slow
 def test_a_killed_fit_goes_on_and_ends_bit_by_bit_as_if_it_had_not_been(tmp_path):
     rng = np.random.default_rng()  # a random time, as the one who kills does not ask
     broken = start(tmp_path / "broken")

@@ -152,6 +152,7 @@ def test_standard_deviations_are_those_of_linear_least_squares(rng):
     np.testing.assert_allclose(log_ends.T, [-half, half], rtol=1e-12)
 
 
+@pytest.mark.slow
 def test_intervals_of_weakly_determined_bodies_are_physically_possible(rng):
     true = arm()
     chosen = choose(true, ["link2.inertial", "j_link2.damping", "j_link1.axis"])
@@ -196,6 +197,7 @@ def pulled_fits(rng, lags):
         yield fit(chosen, Torque(1.0), log, **options), drawn
 
 
+@pytest.mark.slow
 @pytest.mark.first
 @pytest.mark.parametrize("lags", [0, 2])
 def test_errors_of_fits_with_priors_are_as_large_as_they_say(rng, lags):
@@ -238,6 +240,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say(rng):
     assert 0.7 < hits / 120 < 0.9  # three standard deviations of the count
 
 
+@pytest.mark.slow
 @pytest.mark.first
 @pytest.mark.parametrize("seed", range(3))
 def test_fits_from_bad_starts_are_physically_possible(seed):

@@ -222,6 +222,7 @@ def test_motors_of_joints_that_follow_act_through_them():
     np.testing.assert_allclose(tau, [0, -6])
 
 
+@pytest.mark.slow
 def test_a_motion_of_a_coupled_robot_is_kept(tmp_path):
     model = load_urdf(hand("", FOLLOWS))
     ts, start = jnp.linspace(0.0, 0.1, 3), jnp.zeros(2)

@@ -176,6 +176,7 @@ def test_poses_of_bodies_and_sites_are_those_of_mujoco(pair, rng):
         assert_close(frames.p[k], data.site_xpos[i])
 
 
+@pytest.mark.first
 @pytest.mark.reference
 def test_inertia_matrix_is_that_of_mujoco(pair, rng):
     mj_model, model = pair
@@ -196,6 +197,7 @@ def test_inverse_and_forward_dynamics_are_those_of_mujoco(pair, rng):
     assert_close(jd.forward_dynamics(model, q, qd, jnp.array(T.T @ tau)), qdd)
 
 
+@pytest.mark.first
 @pytest.mark.reference
 def test_bias_forces_are_those_of_mujoco(pair, rng):
     mj_model, model = pair

@@ -126,6 +126,7 @@ def test_every_joint_has_the_same_dynamics_when_read_back(seed, rng):
     assert_same_dynamics(model, to_mjcf(model), rng, merge_fixed=False)
 
 
+@pytest.mark.slow
 @pytest.mark.first
 @pytest.mark.parametrize("seed", [5, 6])
 def test_random_trees_move_as_in_mujoco(seed, rng):
@@ -145,6 +146,7 @@ def test_random_trees_move_as_in_mujoco(seed, rng):
     assert_same_dynamics(model, to_mjcf(model), rng)
 
 
+@pytest.mark.slow
 def test_mujoco_moves_the_robot_as_we_do(rng):
     model = floating()
     names = ("damping", "armature", "stiffness")

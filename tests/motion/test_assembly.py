@@ -154,6 +154,7 @@ def test_many_crank_angles_are_assembled_at_once():
     np.testing.assert_allclose(found, jax.vmap(closed_form)(x), atol=1e-13)
 
 
+@pytest.mark.slow
 def test_a_loop_that_stays_open_is_reported_with_its_name():
     model = eqx.tree_at(lambda m: m.loops[0].p_a, four_bar(), jnp.array([2.0, 0, 0]))
     guess = jnp.array([0.5, 0.4, 1.2])
@@ -273,6 +274,7 @@ def test_a_name_with_two_meanings_is_an_error():
         jd.close_loops(b.build(), jnp.zeros(2), hold="one")
 
 
+@pytest.mark.slow
 def test_a_state_as_typed_is_closed_nearby():
     model = four_bar()
     exact = jd.close_loops(model, jnp.array([0.5, 0.4, 1.2]), hold="crank").q

@@ -2,6 +2,7 @@ import re
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -21,6 +22,7 @@ def test_the_code_of_the_page_runs():
     assert names["tries"].error.min() < 1e-9
 
 
+@pytest.mark.slow
 def test_the_code_on_loops_runs():
     names = run("loops.md")
     assert names["turns"].converged.all()

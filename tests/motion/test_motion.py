@@ -80,6 +80,7 @@ def test_it_stays_in_single_precision_whatever_the_type_of_the_time(name):
 SLOW = pytest.mark.slow
 
 
+@pytest.mark.slow
 @pytest.mark.first
 @pytest.mark.parametrize(
     "name, joint",

@@ -126,6 +126,7 @@ def test_the_gradient_of_a_position_is_that_of_the_inverse_kinematics():
 STRETCH = dict(attitude=None, q0=jnp.array([0.6, -1.2]), samples=20)
 
 
+@pytest.mark.slow
 def test_a_line_that_cannot_be_followed_raises():
     reachable = [1.0, 0.5, 0.0], [0.5, 1.2, 0.0]
     assert line(planar(), "tip", *reachable, **STRETCH).converged

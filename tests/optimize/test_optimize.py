@@ -71,6 +71,7 @@ def test_least_effort_tends_to_the_integral_of_continuous_time():
 SLOW = pytest.mark.slow
 
 
+@pytest.mark.slow
 @pytest.mark.first
 @pytest.mark.parametrize(
     "optimizer", [optax.lbfgs(), SGD, pytest.param(optax.adam(0.1), marks=SLOW)]
@@ -167,6 +168,7 @@ def barrier(q, qd, tau):
     return -jnp.log(1.0 - q[-1, 0]) - 1e4 * q[-1, 0] + (tau**2).mean()
 
 
+@pytest.mark.slow
 def test_a_cost_that_is_not_finite_is_said():
     model, beyond = slider(), jnp.full(1, 2.0)
     given = model, beyond, 0 * beyond, jnp.zeros((STEPS, 1)), DT, barrier

@@ -56,6 +56,7 @@ def test_a_stiff_spring_never_gains_energy(dt):
     assert never_grows(energy, energy[0]) and energy[-1] < 1e-6 * energy[0]
 
 
+@pytest.mark.slow
 @pytest.mark.first
 @pytest.mark.parametrize("dt", [2e-3, 5e-3])
 def test_nor_does_one_between_two_bodies(dt):
@@ -149,6 +150,7 @@ def test_without_stiff_effects_it_is_semi_implicit(rng):
         np.testing.assert_allclose(x, y, rtol=1e-14, atol=1e-14)
 
 
+@pytest.mark.slow
 def test_the_gyroscopic_forces_are_those_of_the_armature_alone(rng):
     model = jd.robots.random_tree(0, 2, joints=("free", "spherical"))
     effects = dict(damping=2.0, friction=0.5, stiffness=3.0, armature=0.3)

@@ -40,6 +40,7 @@ def test_gripper_falls_as_computed_elsewhere(case):
     assert deviation(run.energy, fall["energy"]) < 1e-12
 
 
+@pytest.mark.slow
 @pytest.mark.first
 @pytest.mark.parametrize("fall", load("rope")["runs"], ids=("planar", "spatial"))
 def test_rope_falls_as_computed_elsewhere(fall):

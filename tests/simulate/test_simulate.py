@@ -110,6 +110,7 @@ def test_every_form_of_torque_is_the_same_torque():
     np.testing.assert_array_equal(constant.tau, jnp.ones((11, 1)))
 
 
+@pytest.mark.slow
 def test_wrenches_are_constant_sampled_or_a_law():
     model, ts = pendulum(), jnp.linspace(0.0, 0.5, 6)
     q, qd = jnp.array([0.3]), jnp.array([1.0])
@@ -144,6 +145,7 @@ def test_quaternions_stay_of_unit_length_where_the_solver_is_crude():
     np.testing.assert_allclose(again.qd, run.qd, atol=1e-11)
 
 
+@pytest.mark.slow
 def test_dense_output_is_as_good_as_the_rows():
     model, q = pendulum(), jnp.array([0.3])
     run = jd.simulate(model, q, 0 * q, jnp.array([0.0, 0.3, 0.7]), dense=True)
@@ -210,6 +212,7 @@ def test_joints_may_start_and_rest_on_limits_and_stop_where_they_leave_them():
     np.testing.assert_allclose(pinched, 0, atol=3e-9)
 
 
+@pytest.mark.slow
 def test_a_limit_event_made_anew_compiles_nothing_and_names_the_joint():
     b = jd.ModelBuilder("arm", gravity=(0.0, -9.81, 0.0))
     rod = jd.Inertial.rod(1.0, (0, 0, 0), (1, 0, 0))

@@ -1,6 +1,7 @@
 import matplotlib
 import matplotlib.pyplot
 import numpy as np
+import pytest
 from PIL import Image
 
 from jaxdyn.view import (
@@ -49,6 +50,7 @@ def test_pictures_are_saved_and_nothing_global_is_touched(tmp_path, rng):
     assert (matplotlib.pyplot.get_fignums(), matplotlib.get_backend()) == before
 
 
+@pytest.mark.slow
 def test_pictures_of_large_robots_stay_small(tmp_path, rng):
     count = 200
     names = [f"link{k}.mass" for k in range(count)]

@@ -80,6 +80,7 @@ def gradient(chain):
     return jax.jit(jax.grad(f))(x)
 
 
+@pytest.mark.slow
 @pytest.mark.first
 @pytest.mark.parametrize("method", sorted(FORWARD.keys() - {"denoc"}))
 def test_derivatives_do_not_depend_on_the_method(method, chain, gradient):

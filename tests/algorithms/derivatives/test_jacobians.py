@@ -80,6 +80,7 @@ def test_linearize_is_the_jacobian_of_forward_dynamics(name, rng):
     np.testing.assert_allclose(result, expected, atol=1e-12 * np.abs(expected).max())
 
 
+@pytest.mark.slow
 def test_many_columns_are_solved_with_the_matrix_and_without_it(rng, monkeypatch):
     from jaxdyn.algorithms.recursions import _factor
 

@@ -99,6 +99,7 @@ def test_rope_has_its_tip_where_the_reference_simulation_saw_it(dtype, tolerance
             assert relative_error(value, tip) < tolerance
 
 
+@pytest.mark.slow
 @pytest.mark.reference
 @pytest.mark.parametrize(
     "dtype, tolerance",
@@ -137,6 +138,7 @@ def test_loop_points_and_their_jacobians_agree_with_independent_software(
         assert relative_error(bias, s["Jdot_qd"]) < tolerance
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("seed", range(2))
 def test_velocities_are_the_rates_of_poses_for_every_joint(seed, rng):
     model = every_joint(seed)
@@ -154,6 +156,7 @@ def test_velocities_are_the_rates_of_poses_for_every_joint(seed, rng):
     np.testing.assert_allclose(rates.R, jnp.swapaxes(turning, -1, -2), atol=1e-13)
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("seed", range(2))
 def test_accelerations_are_the_rates_of_velocities_for_every_joint(seed, rng):
     model = every_joint(seed)

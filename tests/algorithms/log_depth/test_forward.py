@@ -42,6 +42,7 @@ def relative(found, exact):
     return float(np.abs(found - exact).max() / np.abs(exact).max())
 
 
+@pytest.mark.slow
 @pytest.mark.first
 @pytest.mark.parametrize(
     "name",
@@ -137,6 +138,7 @@ def test_they_are_so_at_256_joints():
     assert_slopes((model, (q, 0.1 * w, w[::-1]), w), 1e-8)
 
 
+@pytest.mark.slow
 def test_gradients_are_those_of_the_sequential_method(snake):
     model, state, w = snake
 

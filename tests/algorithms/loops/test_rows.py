@@ -61,6 +61,7 @@ def test_rates_and_forces_of_rows_are_products_with_the_jacobian(open_loops):
     np.testing.assert_allclose(tau, Psi.T @ forces, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_second_rates_are_those_of_the_rates(open_loops):
     model, q, qd, qdd = open_loops
 

@@ -2,6 +2,7 @@ import equinox as eqx
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import jaxdyn as jd
 from tests.models import every_joint, random_state
@@ -28,6 +29,7 @@ def test_the_rate_of_the_inertia_matrix_less_twice_the_coriolis_matrix_is_skew(r
     np.testing.assert_allclose(C @ qd, still, atol=1e-12 * np.abs(still).max())
 
 
+@pytest.mark.slow
 def test_entries_are_christoffel_symbols_where_q_are_coordinates(rng):
     joints = ("revolute", "prismatic", "helical", "universal", "cylindrical", "planar")
     model = jd.robots.random_tree(8, 6, joints=joints)

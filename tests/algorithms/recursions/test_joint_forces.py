@@ -38,6 +38,7 @@ def random_q(model, rng):
     return jd.random_configuration(model, jax.random.key(int(rng.integers(1 << 30))))
 
 
+@pytest.mark.first
 @with_quaternion
 def test_the_power_of_the_springs_is_the_rate_of_their_energy(joint, rng):
     model = sprung(joint, rng)
@@ -52,6 +53,7 @@ def test_the_power_of_the_springs_is_the_rate_of_their_energy(joint, rng):
     np.testing.assert_allclose(power, rate, rtol=1e-10)
 
 
+@pytest.mark.first
 @with_quaternion
 def test_springs_do_no_work_around_a_closed_path(joint, rng):
     model = sprung(joint, rng)
@@ -85,6 +87,7 @@ def test_the_force_of_an_ordinary_spring_is_exactly_stiffness_times_stretch(join
     np.testing.assert_array_equal(spring_forces(model, q), expected)
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("mode", [jax.jacfwd, jax.jacrev])
 def test_the_slope_at_rest_is_the_stiffness(mode, rng):
     model = sprung_in_quaternions(rng)
@@ -96,6 +99,7 @@ def test_the_slope_at_rest_is_the_stiffness(mode, rng):
     np.testing.assert_allclose(slope, np.diag(model.stiffness), atol=1e-13)
 
 
+@pytest.mark.slow
 def test_second_derivatives_at_rest_are_finite(rng):
     model = sprung_in_quaternions(rng)
 

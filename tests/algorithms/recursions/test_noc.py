@@ -1,11 +1,13 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
+import pytest
 
 import jaxdyn as jd
 from tests.models import every_joint, random_state
 
 
+@pytest.mark.slow
 def test_the_complement_shapes_twists_and_fulfils_the_constraints(rng):
     model = every_joint(2)
     q, qd, _ = random_state(model, rng)

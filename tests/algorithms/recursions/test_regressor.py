@@ -1,5 +1,6 @@
 import jax
 import numpy as np
+import pytest
 
 import jaxdyn as jd
 from tests.models import every_joint, moving_base, random_state, with_effects
@@ -15,6 +16,7 @@ def test_joint_forces_are_linear_in_the_parameters(rng):
     np.testing.assert_allclose(found, tau, atol=1e-12 * np.abs(tau).max())
 
 
+@pytest.mark.slow
 def test_columns_are_slopes_of_inverse_dynamics(rng):
     model = with_effects(jd.robots.random_tree(2, 4, joints=("spherical",)), rng)
     q, qd, qdd = random_state(model, rng)
