@@ -225,17 +225,16 @@ SHORT = {"frame_poses", "body_velocities", "body_accelerations"}  # in those of 
 LONG = {"coriolis_matrix", "regressor", "rollout"}  # to compile, in all derivatives
 LONG |= {"forward_dynamics_in_a_wind_on_a_moving_base"}
 LONG |= {"bias_forces", "gravity_forces"}  # of the walk of `inverse_dynamics`
-each_compiled = each(FUNCTIONS, EXTRA | SLOPES | SHORT | LONG)
+CURVED = {"forward_dynamics", "kinetic_energy", "jacobian", "integrate", "difference"}
+CURVED |= {"forward_kinematics"}
+each_compiled = each(FUNCTIONS, FUNCTIONS.keys() - CURVED)
 each_batched = each(FUNCTIONS, EXTRA | SLOPES | SHORT | LONG - {"rollout"})
 each_differentiated = each(  # tests/simulate/test_rollout.py
     (n for n in FUNCTIONS if n != "linearize"),
     EXTRA | SLOPES | SHORT | LONG | {"joint_reactions", "denoc_matrices"},
 )
-CURVED = {"forward_dynamics", "kinetic_energy", "jacobian", "integrate", "difference"}
-CURVED |= {"factor", "forward_kinematics"}
 each_curved = each(
-    (n for n in FUNCTIONS if n != "linearize"),
-    EXTRA | SLOPES | LONG | (FUNCTIONS.keys() - CURVED),
+    (n for n in FUNCTIONS if n != "linearize"), FUNCTIONS.keys() - CURVED
 )
 
 
@@ -436,7 +435,7 @@ def test_new_values_do_not_retrace(name, rng):
 
 
 def shaped(name, shape):
-    is_often = name == "forward_dynamics" and shape != "long"  # as "large"
+    is_often = name == "forward_dynamics" and shape in ("large", "still")
     return pytest.param(name, shape, marks=[] if is_often else [pytest.mark.slow])
 
 

@@ -283,6 +283,7 @@ def with_a_loop(model, axes=(0, 1, 2)):
     return loop, q, jd.project_velocity(loop, q, qd), tau
 
 
+@pytest.mark.slow
 def test_loops_beside_couplings():
     model = jd.robots.random_tree(5, 4, branching=0.0)
     a, b, c, _ = model.joint_names
