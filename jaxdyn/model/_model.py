@@ -166,6 +166,12 @@ class Model(eqx.Module):
         return self.topology.nv
 
     @property
+    def actuated(self) -> np.ndarray:
+        """Which entries of tau a motor can provide: all but those of free joints."""
+        free = self.topology.position_v
+        return ~np.isin(np.arange(self.nv), np.append(free, free + 3))
+
+    @property
     def modules(self) -> Modules:
         """The kinematic modules of the tree, [Shah] section 1."""
         return self.topology.modules

@@ -1,5 +1,7 @@
 """Reference motions, inverse kinematics and controllers."""
 
+from jaxdyn.motion._actuation import Driven as Driven
+from jaxdyn.motion._actuation import driven as driven
 from jaxdyn.motion._assembly import Assembly as Assembly
 from jaxdyn.motion._assembly import close_loops as close_loops
 from jaxdyn.motion._controllers import ComputedTorque as ComputedTorque

@@ -45,6 +45,7 @@ class PDGravity(eqx.Module):
     kp: Gains
     kd: Gains
     saturate: bool = eqx.field(static=True)
+    free_joints: bool = eqx.field(static=True)
 
     def __call__(self, t: Time, q: Nq, qd: Nv) -> Nv:
         """The joint forces in a state; the time does not matter."""
@@ -56,7 +57,9 @@ class PDGravity(eqx.Module):
         e, transposed = jax.vjp(error, jnp.zeros_like(qd))
         (spring,) = transposed(self.kp * e)
         held = bias_forces(model, q, jnp.zeros_like(qd))
-        tau = held - spring - self.kd * qd
+        tau: Any = held - spring - self.kd * qd
+        if not self.free_joints:
+            tau = jnp.where(model.actuated, tau, 0)
         return limited(model, tau) if self.saturate else tau
 
 
@@ -75,7 +78,13 @@ class Feedforward(eqx.Module):
 
 
 def computed_torque(
-    model: Model, motion: Motion, kp: Gain, kd: Gain, *, saturate: bool = False
+    model: Model,
+    motion: Motion,
+    kp: Gain,
+    kd: Gain,
+    *,
+    saturate: bool = False,
+    free_joints: bool = False,
 ) -> ComputedTorque:
     r"""The law that makes the error of each joint a damped oscillation of its own.
 
@@ -91,16 +100,23 @@ def computed_torque(
         motion: function t -> `JointMotion`, such as the motions of this module.
         kp, kd: one number for all joints or nv of them, in 1/s² and 1/s; not negative.
         saturate: whether forces are cut at `model.effort`.
+        free_joints: whether the law also pushes free joints, as thrusters do.
 
     Raises:
-        ValueError: gains of a wrong shape or sign, a model with loops.
+        ValueError: gains of a wrong shape or sign, a model with loops or free joints.
     """
-    check_tree("computed_torque", model)
-    return ComputedTorque(model, motion, *_gains(model, kp, kd), saturate)
+    check_driven("computed_torque", model, free_joints)
+    return ComputedTorque(model, motion, *gains_of(model, kp, kd), saturate)
 
 
 def pd_gravity(
-    model: Model, target: Nq, kp: Gain, kd: Gain, *, saturate: bool = False
+    model: Model,
+    target: Nq,
+    kp: Gain,
+    kd: Gain,
+    *,
+    saturate: bool = False,
+    free_joints: bool = False,
 ) -> PDGravity:
     r"""The law that pulls the joints to a configuration and carries their weight.
 
@@ -115,16 +131,20 @@ def pd_gravity(
         kp, kd: one number for all joints or nv of them, force by position and by
             velocity; not negative.
         saturate: whether forces are cut at `model.effort`.
+        free_joints: whether the law also pushes free joints, as thrusters do; by
+            default their forces are zero.
 
     Raises:
         ValueError: gains of a wrong shape or sign, a model with loops.
     """
-    check_tree("pd_gravity", model)
+    check_driven("pd_gravity", model, True)
     model, target = inputs(model, target=(target, (model.nq,)))
-    return PDGravity(model, target, *_gains(model, kp, kd), saturate)
+    return PDGravity(model, target, *gains_of(model, kp, kd), saturate, free_joints)
 
 
-def feedforward(model: Model, motion: Motion, *, saturate: bool = False) -> Feedforward:
+def feedforward(
+    model: Model, motion: Motion, *, saturate: bool = False, free_joints: bool = False
+) -> Feedforward:
     r"""The joint forces of a motion by inverse dynamics, open loop.
 
     $$\tau = \mathrm{ID}(q_r, \dot q_r, \ddot q_r)$$
@@ -132,11 +152,12 @@ def feedforward(model: Model, motion: Motion, *, saturate: bool = False) -> Feed
     Args:
         motion: function t -> `JointMotion`, such as the motions of this module.
         saturate: whether forces are cut at `model.effort`.
+        free_joints: whether the law also pushes free joints, as thrusters do.
 
     Raises:
-        ValueError: a model with loops.
+        ValueError: a model with loops or free joints.
     """
-    check_tree("feedforward", model)
+    check_driven("feedforward", model, free_joints)
     return Feedforward(model, motion, saturate)
 
 
@@ -160,21 +181,28 @@ def _tracking(
     return along(model, wanted, zero).qdd
 
 
-def check_tree(name: str, model: Model) -> None:
-    """Raise a `ValueError` for a model with loops."""
+def check_driven(name: str, model: Model, free_joints: bool) -> None:
+    """Raise a `ValueError` for a model with loops, or with free joints if not meant."""
     if model.loops:
         raise ValueError(
             f"{name}: model {model.name!r} has loops (first: {model.loops[0].name!r}), "
             "expected a tree: the law drives all joints by the inverse dynamics of the "
             "tree. Give simulate a law of your own, a function (t, q, qd)."
         )
+    if not (free_joints or model.actuated.all()):
+        joint = model.joint_names[model.topology.free_bodies[0]]
+        raise ValueError(
+            f"{name}: joint {joint!r} of model {model.name!r} is free, expected joints "
+            "that motors drive: use pd_gravity, which leaves free joints alone, or "
+            "pass free_joints=True if thrusters push the body."
+        )
 
 
-def _gains(model: Model, kp: Any, kd: Any) -> tuple[Any, Any]:
-    return _gain(model, "kp", kp), _gain(model, "kd", kd)
+def gains_of(model: Model, kp: Any, kd: Any) -> tuple[Any, Any]:
+    return gain_of(model, "kp", kp), gain_of(model, "kd", kd)
 
 
-def _gain(model: Model, name: str, value: Any) -> Any:
+def gain_of(model: Model, name: str, value: Any) -> Any:
     value = jnp.asarray(value)
     if value.shape not in ((), (model.nv,)):
         raise ValueError(

@@ -28,7 +28,7 @@ from jaxdyn.algorithms.kinematics import (
 )
 from jaxdyn.dynamics import bias_forces, factor
 from jaxdyn.model import Model, Nq, Nv, arguments
-from jaxdyn.motion._controllers import Gain, Gains, check_tree, limited
+from jaxdyn.motion._controllers import Gain, Gains, check_driven, limited
 from jaxdyn.motion._inputs import inputs, real
 from jaxdyn.motion._inverse_kinematics import poses_of
 from jaxdyn.program import alone, put
@@ -200,6 +200,7 @@ def operational_space(
     posture_kd: Gain = 0.0,
     damping: float = 0.0,
     saturate: bool = False,
+    free_joints: bool = False,
 ) -> OperationalSpace:
     r"""The law that makes the error of a frame's pose a damped oscillation.
 
@@ -216,11 +217,12 @@ def operational_space(
         posture_kp, posture_kd: forces by position and by velocity.
         damping: of `task_space`.
         saturate: whether forces are cut at `model.effort`.
+        free_joints: whether the law also pushes free joints, as thrusters do.
 
     Raises:
-        ValueError: an unknown frame, wrong shapes, a model with loops.
+        ValueError: an unknown frame, wrong shapes, a model with loops or free joints.
     """
-    check_tree("operational_space", model)
+    check_driven("operational_space", model, free_joints)
     moving_place(model, frame)
     if not callable(goal):
         R, p = (

@@ -15,6 +15,7 @@ again.
 """
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 import jax
 import jax.numpy as jnp
@@ -33,6 +34,7 @@ from jaxdyn.program._cpu import (
 )
 from jaxdyn.program._gather import sum_rows
 from jaxdyn.program._jax import (
+    INLINE,
     Argument,
     Axes,
     ClosedJaxpr,
@@ -188,26 +190,45 @@ def _jvp(
     That kernel computes anew what it needs of the values: in cache this costs less than
     to store it and read it back, and a long simulation stores nothing but its states.
     """
-    moving = [k for k, t in enumerate(tangents) if not isinstance(t, Zero)]
+    moving = tuple(k for k, t in enumerate(tangents) if not isinstance(t, Zero))
+    out = kernel_p.bind(*primals, jaxpr=jaxpr, size=size, batched=batched)
+    args = [*primals, *(tangents[k] for k in moving)]
+    options = dict(jaxpr=jaxpr, size=size, batched=tuple(batched), places=moving)
+    slopes = iter(_slopes(args, **options))
     smooth = [jnp.issubdtype(a.dtype, jnp.inexact) for a in jaxpr.out_avals]
-    function, count = jaxpr_as_fun(jaxpr), len(primals)
+    none = [zero_tangent(x) for x in out]
+    return out, [next(slopes) if s else z for z, s in zip(none, smooth, strict=True)]
+
+
+# solvers trace the derivatives of one step many times: JAX keeps these programs
+OPTIONS = "jaxpr", "size", "batched", "places"
+_derivative = partial(jax.jit, static_argnames=OPTIONS, inline=INLINE)
+
+
+@_derivative
+def _slopes(
+    args: Sequence[Value],
+    *,
+    jaxpr: ClosedJaxpr,
+    size: int | None,
+    batched: tuple[bool, ...],
+    places: tuple[int, ...],
+) -> list[Value]:
+    """The tangents of the smooth results, by all arguments and the tangents of some."""
+    smooth = [jnp.issubdtype(a.dtype, jnp.inexact) for a in jaxpr.out_avals]
+    function, count = jaxpr_as_fun(jaxpr), len(batched)
 
     def slope(*args):
         primals, moved = args[:count], args[count:]
 
         def of_moving(*some):
-            out = function(*filled(primals, moving, some))
+            out = function(*filled(primals, places, some))
             return [x for x, s in zip(out, smooth, strict=True) if s]
 
-        return jax.jvp(of_moving, tuple(primals[k] for k in moving), moved)[1]
+        return jax.jvp(of_moving, tuple(primals[k] for k in places), moved)[1]
 
-    out = kernel_p.bind(*primals, jaxpr=jaxpr, size=size, batched=batched)
-    args = [*primals, *(tangents[k] for k in moving)]
-    flags = [*batched, *(batched[k] for k in moving)]
-    program = traced(slope, args, flags, _is_flat(jaxpr))
-    slopes = iter(bind(program, args, size, flags))
-    none = [zero_tangent(x) for x in out]
-    return out, [next(slopes) if s else z for z, s in zip(none, smooth, strict=True)]
+    flags = [*batched, *(batched[k] for k in places)]
+    return bind(traced(slope, args, flags, _is_flat(jaxpr)), args, size, flags)
 
 
 def _transpose(
@@ -218,10 +239,32 @@ def _transpose(
     batched: Sequence[bool],
 ) -> list[Value | None]:
     """The transpose of the map of the undefined arguments, as a kernel."""
-    function = jaxpr_as_fun(jaxpr)
     linear = [k for k, x in enumerate(args) if isinstance(x, UndefinedPrimal)]
-    known = [k for k in range(len(args)) if k not in linear]
-    given = [k for k, ct in enumerate(cts) if not isinstance(ct, Zero)]
+    given = tuple(k for k, ct in enumerate(cts) if not isinstance(ct, Zero))
+    values = [x for x in args if not isinstance(x, UndefinedPrimal)]
+    values += [ct for ct in cts if not isinstance(ct, Zero)]
+    options = dict(jaxpr=jaxpr, size=size, batched=tuple(batched), places=given)
+    pulled = _pulled(values, **options, linear=tuple(linear))
+    summed = [
+        x.sum(axis=0) if size is not None and not batched[k] else x
+        for k, x in zip(linear, pulled, strict=True)
+    ]
+    return filled([None] * len(args), linear, summed)
+
+
+@partial(_derivative, static_argnames=(*OPTIONS, "linear"))
+def _pulled(
+    values: Sequence[Value],
+    *,
+    jaxpr: ClosedJaxpr,
+    size: int | None,
+    batched: tuple[bool, ...],
+    places: tuple[int, ...],
+    linear: tuple[int, ...],
+) -> list[Value]:
+    """The cotangents of `linear` arguments, by the others and those of some results."""
+    function = jaxpr_as_fun(jaxpr)
+    known = [k for k in range(len(batched)) if k not in linear]
     specs = [jaxpr.in_avals[k] for k in linear]
     specs = [jax.ShapeDtypeStruct(a.shape, a.dtype) for a in specs]
 
@@ -229,23 +272,15 @@ def _transpose(
         coefficients, cotangents = values[: len(known)], values[len(known) :]
 
         def of_linear(*x):
-            some = filled([None] * len(args), known, coefficients)
+            some = filled([None] * len(batched), known, coefficients)
             return function(*filled(some, linear, x))
 
         zeros = [jnp.zeros(a.shape, a.dtype) for a in jaxpr.out_avals]
         pull = jax.linear_transpose(of_linear, *specs)
-        return pull(filled(zeros, given, cotangents))
+        return pull(filled(zeros, places, cotangents))
 
-    values = [x for x in args if not isinstance(x, UndefinedPrimal)]
-    values += [ct for ct in cts if not isinstance(ct, Zero)]
-    flags = [batched[k] for k in known] + [size is not None] * len(given)
-    program = traced(transposed, values, flags, _is_flat(jaxpr))
-    pulled = bind(program, values, size, flags)
-    summed = [
-        x.sum(axis=0) if size is not None and not batched[k] else x
-        for k, x in zip(linear, pulled, strict=True)
-    ]
-    return filled([None] * len(args), linear, summed)
+    flags = [batched[k] for k in known] + [size is not None] * len(places)
+    return bind(traced(transposed, values, flags, _is_flat(jaxpr)), values, size, flags)
 
 
 # our primitives as functions of arrays in primitives of JAX

@@ -23,7 +23,7 @@ def test_computed_torque_makes_errors_damped_oscillations_for_every_joint(rng):
     kp, kd = jnp.asarray(rng.uniform(1, 9, (2, model.nv)))
     d, qd = jnp.asarray(rng.uniform(-0.5, 0.5, (2, model.nv)))
     q = jd.integrate(model, move(t).q, d)
-    tau = motion.computed_torque(model, move, kp, kd)(t, q, qd)
+    tau = motion.computed_torque(model, move, kp, kd, free_joints=True)(t, q, qd)
     qdd = jd.forward_dynamics(model, q, qd, tau)
 
     @jax.jit
@@ -64,7 +64,7 @@ def test_pd_gravity_rests_at_its_target_and_takes_its_power_from_a_spring(rng):
     q, qd, _ = random_state(model, rng)
     target, still = random_state(model, rng)[0], jnp.zeros(model.nv)
     kp, kd = jnp.asarray(rng.uniform(1, 9, (2, model.nv)))
-    law = motion.pd_gravity(model, target, kp, kd)
+    law = motion.pd_gravity(model, target, kp, kd, free_joints=True)
     np.testing.assert_allclose(
         law(0.0, target, still), jd.bias_forces(model, target, still), atol=1e-12
     )
@@ -168,3 +168,23 @@ def test_laws_of_trees_refuse_loops():
     ):
         with pytest.raises(ValueError, match=r"'fourbar' has loops \(first: 'loop 0'"):
             law(model, *given)
+
+
+def test_laws_do_not_push_a_floating_base(rng):
+    model = jd.robots.random_tree(0, 3, joints=("free", "revolute"))
+    q, qd, _ = random_state(model, rng)
+    assert model.actuated.sum() == model.nv - 6 * model.joints.count("free")
+    tau = motion.pd_gravity(model, jd.neutral(model), 5.0, 1.0)(0.0, q, qd)
+    np.testing.assert_array_equal(np.asarray(tau) != 0, model.actuated)
+    move, goal = moving(model, rng), (jnp.eye(3), jnp.zeros(3))
+    for law, *given in (
+        (motion.computed_torque, move, 1.0, 1.0),
+        (motion.feedforward, move),
+        (motion.operational_space, 0, goal, 1.0, 1.0),
+    ):
+        posture = {"posture": q} if law is motion.operational_space else {}
+        with pytest.raises(
+            ValueError, match="joint 'j_b.*' of model .* is free, expect"
+        ):
+            law(model, *given, **posture)
+        law(model, *given, **posture, free_joints=True)

@@ -105,6 +105,27 @@ def test_a_policy_with_a_memory():
         np.testing.assert_allclose(a, b, rtol=1e-13)
 
 
+@pytest.mark.first
+@pytest.mark.parametrize("kind", ["coupling", "loop"])
+def test_policies_drive_mechanisms_with_loops_and_couplings(kind):
+    def push(t, q, qd):
+        return 0.5 * jnp.cos(q[:1]) * jnp.eye(model.nv)[0] - 0.1 * qd
+
+    if kind == "loop":
+        model = jd.robots.four_bar()
+        q = jd.close_loops(model, jnp.array([0.9, -0.4, 1.5]), hold=["crank"]).q
+    else:
+        model = jd.robots.chain(3).with_coupling("link3", {"link2": 0.5})
+        q = jnp.array([0.3, -0.2])
+    at = q, jnp.zeros(model.nv)
+    qs, qds = jd.rollout(model, *at, push, 1e-2, steps=4)
+    for k in range(4):
+        at = jd.step(model, *at, push(0, *at), 1e-2)
+        np.testing.assert_allclose(qs[k + 1], at[0], rtol=1e-12)
+        np.testing.assert_allclose(qds[k + 1], at[1], rtol=1e-11)
+    np.testing.assert_allclose(jd.loop_residual(model, qs[-1]), 0, atol=1e-14)
+
+
 def test_wrenches_and_the_base_may_be_functions():
     wind, lift = jnp.array([[1.0, 0, 0, 0, 0, 0]] * 2), jnp.array([0.0, 1.0, 0.0])
     options = dict(f_ext=lambda t, q, qd: t * wind)
