@@ -27,6 +27,7 @@ from jaxdyn.program._cpu import (
     filled,
     fits,
     in_chunks,
+    in_few_kernels,
     operations,
     plain_inside,
     warn_slow,
@@ -258,4 +259,4 @@ WRITTEN_OUT: dict[str, Callable] = {
 kernel_p = primitive(
     "jaxdyn_kernel", as_written, _types, batch=_batch, transpose=_transpose, jvp=_jvp
 )
-lower_kernel(kernel_p, as_written, in_chunks, warn_slow)
+lower_kernel(kernel_p, as_written, in_chunks, in_few_kernels, warn_slow)
