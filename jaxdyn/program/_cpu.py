@@ -5,6 +5,7 @@ XLA, so the first program of a process tries it on a small one (`fast_path`).
 """
 
 import re
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -24,6 +25,7 @@ from jaxdyn.program._jax import ClosedJaxpr, Jaxpr, jaxpr_as_fun, set_xla_metada
 from jaxdyn.program._linear_map import apply
 from jaxdyn.program._states import LIMIT, States, programs
 
+UNROLLED = 3000  # operations of a loop that is written out where kernels are launched
 TAG = {"xla_cpu_small_call": "true", "inlineable": "false"}
 _inside: ContextVar[bool] = ContextVar("inside", default=False)
 
@@ -62,6 +64,19 @@ def _for_one_call(
     axes = [0 if size and b else None for b in batched]
     with plain_inside():
         return States(size, LIMIT // (size or 1), own).run(jaxpr, args, axes)
+
+
+def in_few_kernels(
+    *args: ArrayLike, jaxpr: ClosedJaxpr, size: int | None, batched: Sequence[bool]
+) -> Sequence[ArrayLike]:
+    """The function for all states with its short loops written out.
+
+    On a GPU each step of a loop is some kernels of its own, one for each array that it
+    keeps; of steps that are written out XLA makes one or two.
+    """
+    axes = [0 if size and b else None for b in batched]
+    all_states = States(size, sys.maxsize, {"linear_map": apply}, UNROLLED)
+    return all_states.run(jaxpr, args, axes)
 
 
 def in_chunks(

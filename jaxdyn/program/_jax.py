@@ -211,21 +211,24 @@ def lower_on_cpu(p: Primitive, function: Callable, several: bool = True) -> None
 
 
 def lower_kernel(
-    p: Primitive, plain: Callable, tuned: Callable, warn: Callable
+    p: Primitive, plain: Callable, tuned: Callable, other: Callable, warn: Callable
 ) -> None:
-    """Lower to `tuned` on one CPU, and to `plain` everywhere else.
+    """Lower to `tuned` on one CPU, to `plain` on several and to `other` elsewhere.
 
-    Both are functions as `as_written`. Arguments that are constants of the caller's
+    All are functions as `as_written`. Arguments that are constants of the caller's
     program become constants of the `jaxpr` of `tuned`. Where this fails, `warn` gets
     the reason, and the program is `plain`.
     """
     lower_plain = _without_axes(mlir.lower_fun(plain, multiple_results=True))
+    lower_other = _without_axes(mlir.lower_fun(other, multiple_results=True))
     lower_tuned = _without_axes(mlir.lower_fun(tuned, multiple_results=True))
 
     def lower(ctx, *args, jaxpr, size, batched):
         def as_written():
             return lower_plain(ctx, *args, jaxpr=jaxpr, size=size, batched=batched)
 
+        if "cpu" not in ctx.module_context.platforms:
+            return lower_other(ctx, *args, jaxpr=jaxpr, size=size, batched=batched)
         try:
             if not _is_alone(ctx):
                 return as_written()

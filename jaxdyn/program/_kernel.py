@@ -16,10 +16,13 @@ again.
 
 from collections.abc import Callable, Sequence
 from functools import partial
+from typing import Any
 
 import jax
 import jax.numpy as jnp
 from jax.core import Tracer, eval_jaxpr
+from jax.sharding import AbstractMesh
+from jax.sharding import PartitionSpec as P
 from jax.typing import ArrayLike
 from jaxtyping import Array, PyTree
 
@@ -28,6 +31,7 @@ from jaxdyn.program._cpu import (
     filled,
     fits,
     in_chunks,
+    in_few_kernels,
     operations,
     plain_inside,
     warn_slow,
@@ -136,8 +140,30 @@ def _batch(
     size: int | None,
     batched: Sequence[bool],
 ) -> tuple[list[Value], list[int]]:
-    """A batch of batches is one batch of all their states."""
-    _check_mesh(args)
+    """A batch of batches is one batch of all their states.
+
+    Each device runs its own part of a batch that is split over explicit axes.
+    """
+    if explicit := _explicit_axes(args, dims):
+        mesh, names = explicit
+        own = [P() if d is None else P(*[None] * d, names) for d in dims]
+
+        def part(*args):
+            return _batch(args, dims, jaxpr=jaxpr, size=size, batched=batched)[0]
+
+        # unchecked, as the results are made of arguments that differ and that do not
+        split: Any = jax.shard_map(
+            part, mesh=mesh, in_specs=tuple(own), out_specs=P(names), check_vma=False
+        )
+        try:
+            out = split(*args)
+        except ValueError as error:  # before JAX 0.12: no shard_map under such a vmap
+            raise ValueError(
+                f"a batch is split over the explicit axes {names} of a mesh, which "
+                "this release of JAX cannot: use jaxdyn.batched(..., mesh=mesh), JAX "
+                "0.12, or a mesh with axis_types=(AxisType.Auto, ...)."
+            ) from error
+        return list(out), [0] * len(out)
     pairs = list(zip(args, dims, strict=True))
     outer = next(x.shape[d] for x, d in pairs if d is not None)
 
@@ -160,21 +186,29 @@ def _batch(
     return out, [0] * len(out)
 
 
-def _check_mesh(args: Sequence[Value]) -> None:
-    """Raise a `ValueError` for arrays whose types say how they are split.
+def _explicit_axes(
+    args: Sequence[Value], dims: Axes
+) -> tuple[AbstractMesh, Any] | None:
+    """The mesh and the axes of it that explicitly split a batch.
 
-    How results are split would have to follow from that for every operation.
+    Raises a `ValueError` for arrays that are split along another axis: how results are
+    split would have to follow from that for every operation.
     """
-    for x in args:
+    found = None
+    for x, d in zip(args, dims, strict=True):
         sharding = jax.typeof(x).sharding
-        axes = sharding.mesh.explicit_axes
-        if axes and any(name is not None for name in sharding.spec):
+        split = [k for k, name in enumerate(sharding.spec) if name is not None]
+        if not sharding.mesh.explicit_axes or not split:
+            continue
+        if split != [d]:
             raise ValueError(
-                f"a batch is split over the explicit axes {axes} of a mesh, expected "
-                "automatic ones: make the mesh with axis_types=(AxisType.Auto, ...), "
-                "or wrap the function in jax.sharding.auto_axes(..., out_sharding=...) "
-                "or jax.shard_map."
+                f"an array of a batch is split as {sharding.spec} over the explicit "
+                f"axes {sharding.mesh.explicit_axes} of a mesh, expected along the "
+                f"states alone, its axis {d}: use jax.sharding.reshard, or make the "
+                "mesh with axis_types=(AxisType.Auto, ...)."
             )
+        found = sharding.mesh, sharding.spec[d]
+    return found
 
 
 def _jvp(
@@ -293,4 +327,4 @@ WRITTEN_OUT: dict[str, Callable] = {
 kernel_p = primitive(
     "jaxdyn_kernel", as_written, _types, batch=_batch, transpose=_transpose, jvp=_jvp
 )
-lower_kernel(kernel_p, as_written, in_chunks, warn_slow)
+lower_kernel(kernel_p, as_written, in_chunks, in_few_kernels, warn_slow)

@@ -10,7 +10,7 @@ halves of its argument until it is small.
 """
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial, reduce
 
 import jax
@@ -51,11 +51,14 @@ class States:
         size: the number of states, None for one without a batch.
         limit: the numbers that a reduction of one state may have.
         written_out: for our own primitives, by name, functions in primitives of JAX.
+        unrolled: the operations that the steps of a loop may have to be written out one
+            after the other, in blocks where all of them have more; 0 for none.
     """
 
     size: int | None
     limit: int
     written_out: dict[str, Callable]
+    unrolled: int = 0
 
     def run(self, program: ClosedJaxpr, args: Sequence, axes: Axes) -> list:
         """The results of a program, which have their states along the first axis."""
@@ -126,10 +129,17 @@ class States:
             return out[:count], out[count:]
 
         options = {k: params[k] for k in ("length", "reverse", "unroll")}
+        if self.unrolled:
+            options["unroll"] = self._block(body.jaxpr, params["length"])
         end, kept = lax.scan(step, start, rows, **options)
         along = [0] * len(end) + [1] * len(kept)
         found = [k if v else None for k, v in zip(along, out_varies, strict=True)]
         return [*end, *kept], found
+
+    def _block(self, step: Jaxpr, length: int) -> int:
+        """How many steps of a loop are written out, for blocks of like length."""
+        blocks = -(-length * count(step) // self.unrolled)
+        return max(1, -(-length // max(1, blocks)))
 
     def _along(
         self, x: ArrayLike, axis: int | None, to: int = 0, varies: bool = True
@@ -152,7 +162,7 @@ class States:
         if not _is_program(program) or self._is_plain(_closed(program).jaxpr):
             return program
         inner = _closed(program)
-        alone = States(None, self.limit, self.written_out)
+        alone = replace(self, size=None)
         made = jax.make_jaxpr(lambda *args: alone.run(inner, args, [None] * len(args)))(
             *map(_spec, inner.in_avals)
         )
@@ -163,7 +173,8 @@ class States:
         for eqn in jaxpr.eqns:
             name, args = eqn.primitive.name, [x.aval for x in eqn.invars]
             is_large = name in PAIRS and args[0].size > self.limit  # type: ignore
-            if is_large or name in self.written_out:
+            is_loop = self.unrolled and name == "scan"
+            if is_large or is_loop or name in self.written_out:
                 return False
             if not all(map(self._is_plain, programs(eqn.params))):
                 return False
@@ -217,6 +228,15 @@ def _loop_varies(params: dict, arguments: Sequence[bool]) -> list[bool]:
             return varies
         both = [a or b for a, b in zip(carried, out, strict=True)]
         varies[first : first + count] = both
+
+
+def count(jaxpr: Jaxpr) -> int:
+    """How many operations a program has, those of a loop in each of its steps."""
+    total = 0
+    for eqn in jaxpr.eqns:
+        inner = sum(map(count, programs(eqn.params)))
+        total += max(1, inner * eqn.params.get("length", 1))
+    return total
 
 
 def programs(params: dict) -> Iterator[Jaxpr]:

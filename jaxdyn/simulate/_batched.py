@@ -1,5 +1,6 @@
-"""Batches on all cores."""
+"""Batches on all cores and devices."""
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -8,24 +9,35 @@ from typing import Any
 
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
+from jax.sharding import Mesh, PartitionSpec
 
 from jaxdyn.model import Model, is_index
 from jaxdyn.program import is_eager
 
 Axes = Sequence[int | None] | None
-SMALL = 256  # states per core below which a batch is not worth splitting
+Names = tuple[str, ...]  # of axes of a mesh
+SMALL = 256  # states per core or device below which a batch is not worth splitting
 
 
 def batched(
-    function: Callable, in_axes: Axes = None, *, cores: int | None = None
+    function: Callable,
+    in_axes: Axes = None,
+    *,
+    cores: int | None = None,
+    mesh: Mesh | None = None,
+    axes: str | Sequence[str] | None = None,
 ) -> Callable:
-    """The function for many states at once, on all cores of the CPU.
+    """The function for many states at once, on all cores of the CPU or all devices.
 
     It is compiled, like `jax.jit(jax.vmap(function, in_axes))`, and has the same
-    values. Called with arrays it gives each core an equal part of the batch, if that
-    has some hundred states; inside `jit` and under derivatives, and on other devices,
-    it is that `vmap` and no more.
+    values. Called with arrays it gives each local device, or each core of the only CPU,
+    an equal part of the batch, if that has some hundred states; inside `jit` and under
+    derivatives it is that `vmap` and no more. With a `mesh` it gives each device of
+    that a part, always: of all processes, inside `jit` and under derivatives too. The
+    results of each state, and its gradients, have the same bits on any number of
+    devices; they are split over the devices as the batch is.
 
     Args:
         in_axes: for each positional argument 0 if its arrays have a leading axis of
@@ -33,17 +45,16 @@ def batched(
             else is not. Keyword arguments have the leading axis: choose a `method` with
             `functools.partial`.
         cores: how many to use; by default all that this process may.
+        mesh: the devices to use, of one process or of several. Arrays of several
+            processes are global ones.
+        axes: the names of the axes of the mesh that split the batch; by default all.
 
     Raises:
-        ValueError: `in_axes` or `cores` cannot be, or batches have different lengths.
+        ValueError: `in_axes`, `cores` or `axes` cannot be, or batches have different
+            lengths.
     """
-    count = _available() if cores is None else cores
-    if not is_index(count) or not 1 <= count <= _available():
-        raise ValueError(
-            f"batched: cores is {cores!r}, expected a whole number from 1 to "
-            f"{_available()}, as many as this process may use."
-        )
-    count = int(count)
+    names = _names(mesh, axes, cores)
+    count = _count(cores)
 
     @jax.jit
     def vectorized(shared: list, split: dict, options: dict) -> Any:
@@ -60,14 +71,17 @@ def batched(
 
         return vectorized(shared, *jax.tree.map(rows, (split, options)))
 
+    over = _over_devices(vectorized)
     known = set()
 
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
-        axes = _axes(args, in_axes)
-        shared = [None if axis == 0 else x for x, axis in zip(args, axes, strict=True)]
-        split = {k: x for k, x in enumerate(args) if axes[k] == 0}
+        shared, split = _parted(args, _axes(args, in_axes))
         size = _length((split, options))
+        devices = mesh or _local(cores, size, (shared, split, options))
+        if devices is not None and size:
+            chosen = names or devices.axis_names
+            return over(shared, split, options, devices, chosen)
         parts = min(count, size // SMALL)
         if parts < 2 or not _may_split(count):
             return vectorized(shared, split, options)
@@ -90,6 +104,77 @@ def batched(
     return call
 
 
+def _count(cores: Any) -> int:
+    """How many cores to use."""
+    count = _available() if cores is None else cores
+    if not is_index(count) or not 1 <= count <= _available():
+        raise ValueError(
+            f"batched: cores is {cores!r}, expected a whole number from 1 to "
+            f"{_available()}, as many as this process may use."
+        )
+    return int(count)
+
+
+def _over_devices(vectorized: Callable) -> Callable:
+    """`vectorized` with an equal part of the batch for each device of a mesh."""
+
+    @partial(jax.jit, static_argnums=(3, 4))
+    def over(shared: list, split: dict, options: dict, mesh: Mesh, names: Names) -> Any:
+        size = _length((split, options))
+        missing = -size % math.prod(mesh.shape[name] for name in names)
+
+        def filled(x: Any) -> Any:
+            first = jnp.broadcast_to(x[:1], (missing, *x.shape[1:]))
+            return jnp.concatenate([x, first]) if missing else x
+
+        rows = PartitionSpec(names)
+        specs = PartitionSpec(), rows, rows
+        # unchecked, as loops of the function need not know how their states differ
+        parts = jax.shard_map(
+            vectorized, mesh=mesh, in_specs=specs, out_specs=rows, check_vma=False
+        )
+        found = parts(shared, *jax.tree.map(filled, (split, options)))
+        return jax.tree.map(lambda x: x[:size], found) if missing else found
+
+    return over
+
+
+def _names(mesh: Mesh | None, axes: str | Sequence[str] | None, cores: Any) -> Names:
+    """The axes of a mesh that split the batch."""
+    if mesh is None or cores is not None:
+        if axes is not None or mesh is not None:
+            raise ValueError(
+                f"batched: mesh is {mesh}, axes are {axes} and cores is {cores}, "
+                "expected a mesh, perhaps with axes, or cores."
+            )
+        return ()
+    chosen = mesh.axis_names if axes is None else axes
+    names = (chosen,) if isinstance(chosen, str) else tuple(chosen)
+    if not names or not set(names) <= set(mesh.axis_names):
+        raise ValueError(
+            f"batched: axes are {axes!r}, expected some of the mesh: {mesh.axis_names}."
+        )
+    return names
+
+
+def _local(cores: Any, size: int, given: Any) -> Mesh | None:
+    """All local devices, where a batch of arrays is worth it and free to move there."""
+    devices = jax.local_devices()
+    if (
+        cores is not None
+        or len(devices) < 2
+        or size < SMALL * len(devices)
+        or not is_eager()
+    ):
+        return None
+    arrays = [x for x in jax.tree.leaves(given) if isinstance(x, jax.Array)]
+    fixed = [x.sharding.device_set for x in arrays if x.committed]
+    is_chosen = dict(_settings())["default_device"] is not None
+    if is_chosen or any(there != set(devices) for there in fixed):
+        return None
+    return Mesh(np.array(devices), ("states",))
+
+
 def _may_split(count: int) -> bool:
     """Whether threads would do the same: no tracing, and the same settings of JAX."""
     if jax.default_backend() != "cpu" or not is_eager():
@@ -99,7 +184,7 @@ def _may_split(count: int) -> bool:
 
 def _settings() -> tuple:
     names = ("enable_x64", "default_device", "default_matmul_precision", "debug_nans")
-    return tuple(getattr(jax.config, f"jax_{name}") for name in names)
+    return tuple((name, getattr(jax.config, f"jax_{name}")) for name in names)
 
 
 def _axes(args: tuple, in_axes: Axes) -> list[int | None]:
@@ -111,6 +196,12 @@ def _axes(args: tuple, in_axes: Axes) -> list[int | None]:
             f"{len(args)} arguments."
         )
     return list(in_axes)
+
+
+def _parted(args: tuple, axes: list[int | None]) -> tuple[list, dict]:
+    """The arguments that are the same for all states, and those that are not."""
+    shared = [None if axis == 0 else x for x, axis in zip(args, axes, strict=True)]
+    return shared, {k: x for k, x in enumerate(args) if axes[k] == 0}
 
 
 def _length(tree: Any) -> int:

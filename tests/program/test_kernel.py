@@ -132,19 +132,31 @@ def test_the_recursions_and_their_gradients_are_kernels(name, rng):
 
 
 @pytest.mark.parametrize("kind", [AxisType.Auto, AxisType.Explicit])
-def test_a_batch_is_split_over_axes_that_are_automatic(kind, rng):
+def test_a_batch_is_split_over_axes_of_any_kind(kind, rng):
     a, b = arguments(rng, 2)
     mesh = jax.make_mesh((1,), ("states",), axis_types=(kind,))
-    split = jax.device_put((a, b), NamedSharding(mesh, PartitionSpec("states")))
-    if kind == AxisType.Auto:
-        assert_same(jax.jit(jax.vmap(kernel(f)))(*split), jax.vmap(f)(a, b))
+    along = NamedSharding(mesh, PartitionSpec("states"))
+    split = jax.device_put(a, along), b[0]
+    own, plain = (jax.vmap(x, (0, None)) for x in (kernel(f), f))
+    if kind == AxisType.Explicit and jax.__version_info__ < (0, 12):
+        with pytest.raises(ValueError, match=r"over the explicit axes .*JAX 0\.12"):
+            own(*split)
         return
-    with pytest.raises(ValueError, match=r"over the explicit axes \('states',\)"):
-        jax.vmap(kernel(f))(*split)
-    spec = {"total": PartitionSpec("states"), "rows": PartitionSpec("states")}
-    with jax.set_mesh(mesh):
-        wrapped = jax.sharding.auto_axes(jax.vmap(kernel(f)), out_sharding=spec)
-        assert_same(jax.jit(wrapped)(*split), jax.vmap(f)(a, b))
+    results = jax.jit(own)(*split)
+    assert_same(results, plain(a, b[0]))
+    if kind == AxisType.Explicit:
+        specs = {x.sharding.spec[0] for x in jax.tree.leaves(results)}
+        assert specs == {"states"}
+    slopes = jax.jit(jax.grad(loss(own), (0, 1)))(*split)
+    assert_same(slopes, jax.grad(loss(plain), (0, 1))(a, b[0]), 1e-12)
+
+
+def test_explicit_axes_that_split_states_themselves_are_named(rng):
+    a, b = arguments(rng, 2)
+    mesh = jax.make_mesh((1,), ("rows",), axis_types=(AxisType.Explicit,))
+    split = jax.device_put(a, NamedSharding(mesh, PartitionSpec(None, "rows")))
+    with pytest.raises(ValueError, match="expected along the states alone, its axis 0"):
+        jax.vmap(kernel(f))(split, b)
 
 
 def test_shard_map_splits_batches_with_its_defaults(rng):

@@ -1,0 +1,1 @@
+"""What XLA and ptxas make of programs for NVIDIA GPUs, on a machine without one."""
