@@ -1,4 +1,4 @@
-"""A rope falls over a bar and stays there.
+"""A rope falls over a bar and swings on it.
 
     python examples/rope.py
 

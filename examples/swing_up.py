@@ -2,8 +2,7 @@
 
     python examples/swing_up.py
 
-The steps of `jd.step` are differentiated twice, exactly: near the solution the method
-converges quadratically. [Mayne] A second-order gradient method, 1966.
+Its second-order expansion is exact, as `jd.step` is differentiated twice.
 """
 
 import argparse
