@@ -13,7 +13,7 @@ from benchmarks.gpu_compile.devices import GPUS
 from benchmarks.gpu_compile.measure import measure
 from benchmarks.gpu_compile.programs import own
 
-# below those of MJX, brax and frax (docs/performance.md)
+# below those of MJX, brax and frax (docs/devices.md)
 KERNELS = {"fd": 20, "id": 20, "m": 20, "rollout": 5706, "rollout_gradient": 18173}
 
 pytestmark = pytest.mark.skipif(
