@@ -4,6 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 BENCH := .venv-bench
 ROBOTS := .venv-robots
+GPU := .venv-gpu
 WORKERS ?= 2
 
 # tests that run with every annotation of jaxdyn checked: they trace every public function
@@ -13,7 +14,7 @@ PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist worksteal
 # "none" leaves out the tests of pages
 BROWSER ?= $(shell command -v chromium || command -v chromium-browser || command -v google-chrome)
 
-.PHONY: run test test-all test-robots test-matrix check browser pictures bench bench-bars bench-all reproduce clean
+.PHONY: run test test-all test-robots test-gpu test-matrix check browser pictures bench bench-bars bench-all bench-gpu-compile reproduce clean
 .DEFAULT_GOAL := run
 
 $(VENV)/.installed-%: pyproject.toml
@@ -31,6 +32,15 @@ $(ROBOTS)/.installed: pyproject.toml tests/collections/requirements.txt
 	$(ROBOTS)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[test]' -r tests/collections/requirements.txt
 	touch $@
 
+$(GPU)/.installed: pyproject.toml tests/gpu/requirements.txt
+	test -x $(GPU)/bin/python || $$($(PYTHON) .ci/matrix.py which) -m venv $(GPU)
+	$(GPU)/bin/python -m pip install --quiet --disable-pip-version-check -e '.[test]' -r tests/gpu/requirements.txt
+	touch $@
+
+$(GPU)/.installed-peers: $(GPU)/.installed benchmarks/requirements.txt
+	grep -E '^(mujoco|brax|frax)' benchmarks/requirements.txt | $(GPU)/bin/python -m pip install --quiet --disable-pip-version-check -r /dev/stdin -r tests/gpu/requirements.txt
+	touch $@
+
 $(VENV)/.installed-run: EXTRAS := [view]
 $(VENV)/.installed-test: EXTRAS := [view,test,check]
 
@@ -46,6 +56,9 @@ check: $(VENV)/.installed-test  ## format, lint, types, layers
 test: check browser  ## check, then the tests
 	$(PYTEST) --jaxtyping-packages=jaxdyn,beartype.beartype $(TYPED) $(TYPED_CONTRACT)
 	$(PYTEST) $(addprefix --ignore=,$(TYPED)) $(addprefix --deselect=,$(TYPED_CONTRACT))
+
+	@if test -f $(GPU)/.installed; then $(GPU)/bin/python -m pytest tests/gpu; \
+	else echo "Not run: the tests of programs compiled for GPUs (make test-gpu installs what they need)"; fi
 
 browser:  ## a browser for the tests of pages
 	@if test -z "$(BROWSER)"; then \
@@ -69,6 +82,9 @@ test-robots: $(ROBOTS)/.installed  ## the robots of public packages beside MuJoC
 	JAXDYN_COLLECTIONS=1 $(ROBOTS)/bin/python -m pytest -n $(WORKERS) tests/collections
 	$(ROBOTS)/bin/python -m tests.collections.times
 
+test-gpu: $(GPU)/.installed  ## programs compiled for NVIDIA GPUs, without one: some gigabytes of wheels
+	$(GPU)/bin/python -m pytest tests/gpu
+
 pictures: $(VENV)/.installed-test $(ROBOTS)/.installed browser  ## the pictures of README.md and docs/view.md
 	$(BIN)/python docs/pictures.py
 
@@ -81,6 +97,10 @@ bench-bars: $(BENCH)/.installed  ## what the bars compare, all in one run: a qua
 bench-all: $(BENCH)/.installed  ## all robots, batches and peers: hours; docs/performance.md
 	$(BENCH)/bin/python -m benchmarks --publish
 
+bench-gpu-compile: $(GPU)/.installed-peers  ## kernels and bytes on an A100 beside MJX, brax and frax, compiled without one
+	$(GPU)/bin/python -m benchmarks.gpu_compile
+	$(GPU)/bin/python -m benchmarks.gpu_compile --robot arm --library mjx brax frax
+
 clean:
-	rm -rf $(VENV) $(BENCH) $(ROBOTS) .venv-matrix results build *.egg-info .pytest_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(BENCH) $(ROBOTS) $(GPU) .venv-matrix results build *.egg-info .pytest_cache .ruff_cache .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

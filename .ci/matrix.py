@@ -3,6 +3,7 @@
     python .ci/matrix.py [oldest] [newest] [--last]
 
 With --last only on the last of these Pythons. Environments are kept in .venv-matrix.
+`python .ci/matrix.py which` prints the path of the last one.
 """
 
 import os
@@ -76,6 +77,9 @@ def tested(python: Path) -> tuple[str, bool, str]:
 def main(words: list[str]) -> int:
     """Run the matrix and print what was run."""
     found = {name: path for name in PYTHONS if (path := program(name))}
+    if words == ["which"]:
+        print(list(found.values())[-1])
+        return 0
     chosen = list(found)[-1:] if "--last" in words else list(found)
     kinds = [word for word in words if word != "--last"] or ["oldest", "newest"]
     rows = []

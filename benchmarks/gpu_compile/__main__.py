@@ -66,7 +66,6 @@ def parse(arguments: list[str]) -> argparse.Namespace:
     add("--robot", nargs="*", default=["arm", "humanoid", "chain50"])
     add("--program", nargs="*", help="names; by default all")
     add("--library", nargs="*", default=["jaxdyn"], help="jaxdyn, mjx, brax, frax")
-    add("--plain", action="store_true", help="without kernels of jaxdyn's own")
     add("--keep", type=Path, help="a folder for HLO and PTX")
     add("--json", type=Path, help="a file for all that was counted")
     return parser.parse_args(arguments)

@@ -125,15 +125,17 @@ def _over_devices(vectorized: Callable) -> Callable:
 
         def filled(x: Any) -> Any:
             first = jnp.broadcast_to(x[:1], (missing, *x.shape[1:]))
-            return jnp.concatenate([x, first]) if missing else x
+            return jnp.concatenate([x, first])
 
+        if missing:
+            split, options = jax.tree.map(filled, (split, options))
         rows = PartitionSpec(names)
         specs = PartitionSpec(), rows, rows
         # unchecked, as loops of the function need not know how their states differ
-        parts = jax.shard_map(
+        parts: Callable = jax.shard_map(
             vectorized, mesh=mesh, in_specs=specs, out_specs=rows, check_vma=False
         )
-        found = parts(shared, *jax.tree.map(filled, (split, options)))
+        found = parts(shared, split, options)
         return jax.tree.map(lambda x: x[:size], found) if missing else found
 
     return over

@@ -1,9 +1,11 @@
 """Batches over several devices: forced ones of this host, in processes of their own."""
 
 import os
+import re
 import socket
 import subprocess
 import sys
+from pathlib import Path
 
 import jax
 import jax.numpy as jnp
@@ -49,9 +51,13 @@ assert "xla_cpu_small_call" in program.as_text()
 assert np.array_equal(called[: len(one[0])], jd.batched(cost, cores=1)(model, *state))
 """
 
-PROCESSES = """
+TOGETHER = """
+import sys, jax
 jax.config.update("jax_cpu_collectives_implementation", "gloo")
 jax.distributed.initialize("localhost:{port}", {count}, int(sys.argv[1]))
+"""
+
+PROCESSES = """
 mesh = jax.make_mesh((jax.device_count(),), ("states",))
 assert jax.device_count() == 4 and jax.local_device_count() == 4 // {count}
 rows = NamedSharding(mesh, P(None, "states"))
@@ -90,7 +96,8 @@ def test_two_processes_and_one_have_the_same_bits(tmp_path):
             free.bind(("localhost", 0))
             port = free.getsockname()[1]
         settings = dict(port=port, count=count, folder=str(tmp_path))
-        code = COMMON.format(size=64) + PROCESSES.format(**settings)
+        code = TOGETHER.format(**settings) + COMMON.format(size=64)
+        code += PROCESSES.format(**settings)
         started = [start(code, 4 // count, str(k)) for k in range(count)]
         assert [process.wait() for process in started] == [0] * count
     names = "1_0", "2_0", "2_1"
@@ -117,3 +124,11 @@ def test_axes_that_a_mesh_does_not_have_are_named():
     for wrong in (dict(mesh=mesh, cores=1), dict(axes="states")):
         with pytest.raises(ValueError, match="expected a mesh, perhaps with axes, or"):
             jd.batched(jnp.sin, **wrong)
+
+
+@pytest.mark.slow
+def test_the_example_of_a_gradient_over_a_mesh_runs_on_four_devices():
+    page = Path(__file__).parents[2] / "docs" / "devices.md"
+    text = page.read_text(encoding="utf-8")
+    (code,) = re.findall(r"```python\n(.*?)```", text, re.S)
+    assert start(code + "assert jax.device_count() == 4", 4).wait() == 0

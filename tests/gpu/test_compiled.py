@@ -1,0 +1,40 @@
+"""Programs compiled for GPUs that are not there: `make test-gpu`."""
+
+from importlib.util import find_spec
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
+
+import jaxdyn as jd
+from benchmarks.gpu_compile.devices import GPUS
+from benchmarks.gpu_compile.measure import measure
+from benchmarks.gpu_compile.programs import own
+
+# below those of MJX, brax and frax (docs/devices.md)
+KERNELS = {"fd": 20, "id": 20, "m": 20, "rollout": 5706, "rollout_gradient": 18173}
+
+pytestmark = pytest.mark.skipif(
+    find_spec("jax_cuda12_plugin") is None, reason="needs .venv-gpu: make test-gpu"
+)
+
+
+@pytest.mark.parametrize(("what", "kernels"), KERNELS.items())
+def test_programs_of_the_arm_are_few_kernels(what, kernels):
+    function, types = own("arm", 65536)[what]
+    made = measure(function, types, GPUS["a100"])
+    assert made.kernels <= kernels
+    assert made.collectives == 0
+
+
+@pytest.mark.parametrize("gpu", GPUS)
+def test_each_of_four_devices_runs_its_part_by_itself(gpu):
+    mesh = Mesh(np.array(GPUS[gpu].devices(4)), ("states",))
+    rows = NamedSharding(mesh, PartitionSpec("states"))
+    model = jd.robots.chain(2).astype(np.float32)
+    energy = jd.batched(jd.potential_energy, mesh=mesh)
+    q = jax.ShapeDtypeStruct((1024, 2), jnp.float32, sharding=rows)
+    made = measure(lambda q: energy(model, q), (q,), GPUS[gpu])
+    assert made.collectives == 0 and made.least == 1024 // 4 * (2 + 1) * 4
