@@ -165,6 +165,11 @@ def warn_slow(reason: str) -> None:
     )
 
 
+def warn_lowering(error: Exception) -> None:
+    """Warn that a program was compiled as written because of an error."""
+    warn_slow(f"a program could not be lowered: {error!r}")
+
+
 def _trial() -> str:
     """What is wrong with a small program; empty if nothing is."""
 

@@ -210,48 +210,75 @@ def lower_on_cpu(p: Primitive, function: Callable, several: bool = True) -> None
     mlir.register_lowering(p, lowering, platform="cpu")
 
 
-def lower_kernel(
-    p: Primitive, plain: Callable, tuned: Callable, warn: Callable
-) -> None:
-    """Lower to `tuned` on one CPU, and to `plain` everywhere else.
+def lower_kernel(p: Primitive, plain: Callable, tuned: dict) -> None:
+    """Lower to another function where a program is for one device, else to `plain`.
 
-    Both are functions as `as_written`. Arguments that are constants of the caller's
-    program become constants of the `jaxpr` of `tuned`. Where this fails, `warn` gets
-    the reason, and the program is `plain`.
+    All are functions as `as_written`. Arguments that are constants of the caller's
+    program become constants of the `jaxpr` of the other function.
+
+    Args:
+        tuned: by platform the other function and `warn`, which gets the exception
+            where that fails; the program is then `plain`. The function for "cuda" gets
+            the `capability` of the device as well.
     """
     lower_plain = _without_axes(mlir.lower_fun(plain, multiple_results=True))
-    lower_tuned = _without_axes(mlir.lower_fun(tuned, multiple_results=True))
 
-    def lower(ctx, *args, jaxpr, size, batched):
-        def as_written():
+    def rule(platform, function, warn):
+        lower_tuned = _without_axes(mlir.lower_fun(function, multiple_results=True))
+
+        def lower(ctx, *args, jaxpr, size, batched):
+            try:
+                if _is_alone(ctx, platform):
+                    pairs = zip(args, batched, strict=True)
+                    values = [None if b else _constant(x) for x, b in pairs]
+                    free = [k for k, value in enumerate(values) if value is None]
+                    own = {} if platform == "cpu" else dict(capability=_capability(ctx))
+                    return lower_tuned(
+                        ctx.replace(avals_in=[ctx.avals_in[k] for k in free]),
+                        *(args[k] for k in free),
+                        jaxpr=with_constants(jaxpr, values),
+                        size=size,
+                        batched=tuple(batched[k] for k in free),
+                        **own,
+                    )
+            except Exception as error:  # whatever a release of JAX has changed
+                warn(error)
             return lower_plain(ctx, *args, jaxpr=jaxpr, size=size, batched=batched)
 
-        try:
-            if not _is_alone(ctx):
-                return as_written()
-            pairs = zip(args, batched, strict=True)
-            values = [None if b else _constant(x) for x, b in pairs]
-            free = [k for k, value in enumerate(values) if value is None]
-            return lower_tuned(
-                ctx.replace(avals_in=[ctx.avals_in[k] for k in free]),
-                *(args[k] for k in free),
-                jaxpr=with_constants(jaxpr, values),
-                size=size,
-                batched=tuple(batched[k] for k in free),
-            )
-        except Exception as error:  # whatever a release of JAX has changed
-            warn(f"a program could not be lowered: {error!r}")
-            return as_written()
+        return lower
 
-    mlir.register_lowering(p, lower, cacheable=False)  # type: ignore
+    def as_written(ctx, *args, **params):
+        return lower_plain(ctx, *args, **params)
+
+    mlir.register_lowering(p, as_written, cacheable=False)  # type: ignore
+    for platform, (function, warn) in tuned.items():
+        lower = rule(platform, function, warn)
+        mlir.register_lowering(p, lower, platform=platform, cacheable=False)  # type: ignore
 
 
-def _is_alone(ctx: mlir.LoweringRuleContext) -> bool:
-    """Whether the program is for one CPU and this jaxlib."""
+def _is_alone(ctx: mlir.LoweringRuleContext, platform: str) -> bool:
+    """Whether the program is for one device of a platform and this jaxlib."""
     module = ctx.module_context
     devices = getattr(module.axis_context, "num_devices", None) or 1
     is_exported = module.lowering_parameters.for_export
-    return devices == 1 and tuple(module.platforms) == ("cpu",) and not is_exported
+    return devices == 1 and tuple(module.platforms) == (platform,) and not is_exported
+
+
+def _capability(ctx: mlir.LoweringRuleContext) -> int:
+    """The least compute capability among the devices of a program, 80 for 8.0.
+
+    Where they are not known it is that of the GPUs of this process, and 75 without any.
+    """
+    axes = ctx.module_context.axis_context
+    devices = getattr(axes, "device_assignment", None)
+    if devices is None:
+        devices = np.ravel(getattr(getattr(axes, "mesh", None), "devices", ()))
+    for some in (devices, jax.local_devices()):
+        found = [str(getattr(d, "compute_capability", "")) for d in some]
+        numbers = [int(c.replace(".", "")) for c in found if c]
+        if numbers:
+            return min(numbers)
+    return 75
 
 
 def _constant(x: ir.Value) -> np.ndarray | None:  # type: ignore

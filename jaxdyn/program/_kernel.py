@@ -29,7 +29,7 @@ from jaxdyn.program._cpu import (
     in_chunks,
     operations,
     plain_inside,
-    warn_slow,
+    warn_lowering,
 )
 from jaxdyn.program._gather import sum_rows
 from jaxdyn.program._jax import (
@@ -50,6 +50,7 @@ from jaxdyn.program._jax import (
     zero_tangent,
 )
 from jaxdyn.program._linear_map import apply
+from jaxdyn.program.cuda import one_launch, warn_plain
 
 
 def traced(
@@ -258,4 +259,8 @@ WRITTEN_OUT: dict[str, Callable] = {
 kernel_p = primitive(
     "jaxdyn_kernel", as_written, _types, batch=_batch, transpose=_transpose, jvp=_jvp
 )
-lower_kernel(kernel_p, as_written, in_chunks, warn_slow)
+lower_kernel(
+    kernel_p,
+    as_written,
+    {"cpu": (in_chunks, warn_lowering), "cuda": (one_launch, warn_plain)},
+)

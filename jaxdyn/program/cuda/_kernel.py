@@ -1,7 +1,6 @@
 """The text of a kernel: what NVRTC compiles, and a C compiler too with other macros."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -22,23 +21,10 @@ MACROS = f"""\
 """
 
 
-@dataclass(frozen=True)
-class Kernel:
-    """A kernel as text.
-
-    Attributes:
-        text: C with the macros KERNEL, STATE and TABLE.
-        states: how many threads have work.
-    """
-
-    text: str
-    states: int
-
-
 def print_kernel(
     program: ClosedJaxpr, size: int | None, batched: Sequence[bool], limit: int = LINES
-) -> Kernel:
-    """The kernel that runs a program for all states.
+) -> str:
+    """The kernel that runs a program for all states, with the macros to be defined.
 
     Its arguments are those of the program and then its results, one row for each
     state where `batched`.
@@ -55,7 +41,7 @@ def print_kernel(
     used = {name for line in lines for name in line.uses} | {
         line.sets for line in lines if line.sets
     }
-    return Kernel(
+    return (
         "\n".join(
             [
                 *_tables(text, used),
@@ -65,8 +51,7 @@ def print_kernel(
                 "}",
                 "",
             ]
-        ),
-        size or 1,
+        )
     )
 
 

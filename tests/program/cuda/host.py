@@ -9,6 +9,7 @@ from tempfile import mkdtemp
 import jax
 import numpy as np
 
+from jaxdyn.program._jax import Literal, with_constants
 from jaxdyn.program.cuda._kernel import NAME, print_kernel
 
 MACROS = """\
@@ -42,14 +43,14 @@ def library(text, count, flags=("-O0",)):
     return ctypes.CDLL(f"{place}.so").run
 
 
-def run(kernel, args, results):
+def run(text, size, args, results):
     """The results of a kernel, whose types are given, on the host."""
     out = [np.full(a.shape, 7, a.dtype) for a in results]
     arrays = [np.ascontiguousarray(x) for x in args] + out
     pointers = (ctypes.c_void_p * len(arrays))(*(x.ctypes.data for x in arrays))
-    call = library(kernel.text, len(arrays))
+    call = library(text, len(arrays))
     call.argtypes = [ctypes.c_void_p, ctypes.c_longlong]
-    call(pointers, -(-kernel.states // 128) * 128)
+    call(pointers, -(-(size or 1) // 128) * 128)
     return out
 
 
@@ -61,9 +62,8 @@ def evaluate(function, *args):
 
 
 def interpret(closed, args):
-    from jaxdyn.program._jax import Literal
-
     jaxpr = closed.jaxpr
+    constants = set(jaxpr.constvars)
     known = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*closed.consts, *args], strict=True))
 
     def value(x):
@@ -74,8 +74,18 @@ def interpret(closed, args):
         p = eqn.params
         if eqn.primitive.name == "jaxdyn_kernel":
             own = [np.asarray(x, v.aval.dtype) for x, v in zip(own, eqn.invars, strict=True)]
-            kernel = print_kernel(p["jaxpr"], p["size"], p["batched"])
-            out = run(kernel, own, [x.aval for x in eqn.outvars])
+            folded = [
+                x if isinstance(v, Literal) or v in constants else None
+                for x, v in zip(own, eqn.invars, strict=True)
+            ]
+            free = [k for k, x in enumerate(folded) if x is None]
+            text = print_kernel(
+                with_constants(p["jaxpr"], folded),
+                p["size"],
+                [p["batched"][k] for k in free],
+            )
+            own = [own[k] for k in free]
+            out = run(text, p["size"], own, [x.aval for x in eqn.outvars])
         elif eqn.primitive.name in ("jit", "pjit"):
             out = interpret(p["jaxpr"], own)
         else:
