@@ -18,7 +18,7 @@ from jaxdyn.program.cuda._moves import MOVES, windows
 from jaxdyn.program.cuda._operations import array, rule, scalar, select
 from jaxdyn.program.cuda._scalars import NUMBER, Place, Text, UnknownError
 
-LINES = 5000  # loops are written out as long as there are not more
+LINES = 6000  # loops are written out as long as there are not more
 Values = list[np.ndarray]
 
 
@@ -122,13 +122,22 @@ class Printer:
         name = {"sum": "add", "prod": "mul"}.get(kind, kind)
         axes = [int(k) for k in eqn.params["axes"]]
         kept = [k for k in range(x.ndim) if k not in axes]
-        rows = x.transpose([*kept, *axes]).reshape([x.shape[k] for k in kept] + [-1])
-        if not rows.shape[-1]:
-            raise UnknownError("a reduction of nothing")
+        length = int(np.prod([x.shape[k] for k in axes], dtype=int))
+        rows = x.transpose([*kept, *axes])
+        rows = rows.reshape([*(x.shape[k] for k in kept), length])
+        if not rows.size:
+            return self._of_nothing(eqn)
         pair = self._pair(name, a.dtype)
         return _arrays.reduction(
             self.text, a.dtype, [a.dtype], [rows], lambda ids: ids[0], pair
         )
+
+    def _of_nothing(self, eqn: JaxprEqn) -> np.ndarray:
+        """The reduction of empty rows, or no reductions."""
+        a = eqn.outvars[0].aval
+        if a.size and eqn.primitive.name not in ("reduce_sum", "dot_general"):
+            raise UnknownError(f"the operation {eqn.primitive.name} of nothing")
+        return self.text.constants(np.zeros(a.shape, a.dtype))
 
     def _dot_general(self, eqn: JaxprEqn, args: Values) -> Values:
         (along, batch), out = eqn.params["dimension_numbers"], eqn.outvars[0].aval
@@ -136,12 +145,13 @@ class Printer:
         for x, own, common in zip(args, along, batch, strict=True):
             free = [k for k in range(x.ndim) if k not in (*own, *common)]
             sizes = [[x.shape[k] for k in axes] for axes in (common, free)]
+            length = int(np.prod([x.shape[k] for k in own], dtype=int))
             ordered = x.transpose([*common, *free, *own])
-            rows.append((ordered.reshape([*sizes[0], *sizes[1], -1]), sizes))
+            rows.append((ordered.reshape([*sizes[0], *sizes[1], length]), sizes))
         (x, (common, left)), (y, (_, right)) = rows
         length = x.shape[-1]
-        if not length:
-            return [self.text.constants(np.zeros(out.shape, out.dtype))]
+        if not x.size or not y.size:
+            return [self._of_nothing(eqn)]
         x = x.reshape([*common, *left, *[1] * len(right), length])
         y = y.reshape([*common, *[1] * len(left), *right, length])
         both = list(np.broadcast_arrays(x, y))
