@@ -2,12 +2,15 @@
 
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import reduce
 
 import numpy as np
 
 from jaxdyn.program.cuda._scalars import NUMBER, Place, Text, c_type
 
-LARGE = 256  # entries from which on an operation on an array is a loop
+
+SHORT = 8  # entries up to which a sum is written out
 
 
 def strides(text: Text, ids: np.ndarray) -> list[int] | None:
@@ -28,7 +31,9 @@ def strides(text: Text, ids: np.ndarray) -> list[int] | None:
         at[axis] = min(1, size - 1)
         step = int(offsets[tuple(at)] - offsets[(0,) * ids.ndim])
         steps = step * np.arange(size)
-        expected = expected + steps.reshape([-1 if k == axis else 1 for k in range(ids.ndim)])
+        expected = expected + steps.reshape(
+            [-1 if k == axis else 1 for k in range(ids.ndim)]
+        )
         found.append(step)
     return found if (offsets == expected).all() else None
 
@@ -47,7 +52,9 @@ def in_memory(text: Text, dtype: np.dtype, ids: np.ndarray) -> np.ndarray:
     return text.entries(Place(name), places)
 
 
-def moved(text: Text, ids: np.ndarray, names: Sequence[str], steps: Sequence[int]) -> np.ndarray:
+def moved(
+    text: Text, ids: np.ndarray, names: Sequence[str], steps: Sequence[int]
+) -> np.ndarray:
     """Entries of one place, seen from where some variables are."""
     place = text.place(int(text.kinds(ids).flat[0]))
     terms = [(n, s) for n, s in zip(names, steps, strict=True) if s]
@@ -68,8 +75,9 @@ def write(
 ) -> None:
     """Sets entries of an array, from a first one on, with few lines."""
     runs, single = _runs(text, ids), []
+    short = 3 if len(runs) <= 16 else 64
     for k, end in runs:
-        if end - k > 3:
+        if end - k > short:
             part = in_memory(text, dtype, ids[k:end])
             with text.loop(end - k) as i:
                 text.store(array, ((i, 1),), start + k, at(text, part, [i]))
@@ -79,7 +87,9 @@ def write(
     for kind in np.unique(kinds).tolist():
         some = [k for k, own in zip(single, kinds.tolist(), strict=True) if own == kind]
         if kind >= 0 and len(some) > 16:
-            _exchange(text, array, kind, text.offsets(ids[some]), start + np.array(some))
+            _exchange(
+                text, array, kind, text.offsets(ids[some]), start + np.array(some)
+            )
         else:
             for k in some:
                 text.store(array, (), start + k, int(ids[k]))
@@ -89,7 +99,7 @@ def set_entries(
     text: Text, dtype: np.dtype, targets: np.ndarray, values: np.ndarray
 ) -> None:
     """Sets regular entries of an array, in a loop if there are many."""
-    if targets.size < LARGE:
+    if not text.is_large(targets.size):
         for target, value in zip(targets.ravel(), values.ravel(), strict=True):
             place = text.place(int(text.kinds(target)))
             offset = int(text.offsets(target))
@@ -134,9 +144,7 @@ def _runs(text: Text, ids: np.ndarray) -> list[tuple[int, int]]:
     return [*pieces, (start, len(ids))] if len(ids) else []
 
 
-def loops(
-    text: Text, shape: Sequence[int], stack: ExitStack
-) -> list[str]:
+def loops(text: Text, shape: Sequence[int], stack: ExitStack) -> list[str]:
     """Counters of nested loops over the axes of an array; "0" where there is no loop."""
     return [stack.enter_context(text.loop(n)) if n > 1 else "0" for n in shape]
 
@@ -148,21 +156,54 @@ def large_operation(
     operands: Sequence[np.ndarray],
     function: Callable[[list[int]], int],
 ) -> np.ndarray:
-    """A scalar function for all entries of arrays of one shape, as a loop."""
-    shape = operands[0].shape
+    """A scalar function for all entries of arrays of one shape, as a loop.
+
+    The loop waits until its results are needed: operations on arrays of one shape are
+    one loop, and what only they need of each other is never stored.
+    """
+    shape, size = operands[0].shape, operands[0].size
     pairs = list(zip(types, operands, strict=True))
     if all(strides(text, x.ravel()) is not None for x in operands):
         pairs = [(t, x.ravel()) for t, x in pairs]
-    pairs = [(t, in_memory(text, t, x)) for t, x in pairs]
-    own = pairs[0][1].shape
-    name = text.array(dtype, int(np.prod(shape)))
-    steps = _row_major(own)
-    with ExitStack() as stack:
-        names = loops(text, own, stack)
-        value = function([at(text, x, names) for _, x in pairs])
-        terms = [(n, s) for n, s in zip(names, steps, strict=True) if n != "0"]
-        text.store(name, tuple(terms), 0, value)
-    return text.entries(Place(name), np.arange(int(np.prod(shape))).reshape(shape))
+    given = [in_memory(text, t, x) for t, x in pairs]
+    own = given[0].shape
+    for x in given:
+        kind = int(text.kinds(x).flat[0])
+        if kind < 0:
+            continue
+        array, row = text.place(kind).array, np.arange(size).reshape(own)
+        waits = text.waiting.get(array)
+        is_same = np.array_equal(text.offsets(x), row)
+        if waits and not (is_same and waits.shape == own):  # type: ignore
+            waits()
+    group = next((g for g in text.waiting.values() if g.shape == own), None)  # type: ignore
+    group = group or Group(text, own)
+    name = text.array(dtype, size)
+    group.parts.append((name, given, function))  # type: ignore
+    text.waiting[name] = group
+    return text.entries(Place(name), np.arange(size).reshape(shape))
+
+
+@dataclass
+class Group:
+    """Operations on arrays of one shape, which will be one loop."""
+
+    text: Text
+    shape: tuple[int, ...]
+    parts: list = field(default_factory=list)
+
+    def __call__(self) -> None:
+        """Print the loop."""
+        text = self.text
+        for name, *_ in self.parts:
+            text.waiting.pop(name, None)
+        with ExitStack() as stack:
+            names = loops(text, self.shape, stack)
+            for name, operands, function in self.parts:
+                value = function([at(text, x, names) for x in operands])
+                steps = zip(names, _row_major(self.shape), strict=True)
+                terms = tuple((n, s) for n, s in steps if n != "0")
+                text.store(name, terms, 0, value, known=True)
 
 
 def _row_major(shape: Sequence[int]) -> list[int]:
@@ -179,16 +220,23 @@ def reduction(
 ) -> np.ndarray:
     """For each entry of the first axes the terms of all entries of the last, paired."""
     *outer, length = operands[0].shape
-    if operands[0].size < LARGE:
+    if not text.is_large(operands[0].size):
         flat = [x.reshape(-1, length).tolist() for x in operands]
         results = []
         for rows in zip(*flat, strict=True):
             terms = [term(list(ids)) for ids in zip(*rows, strict=True)]
-            total = terms[0]
-            for x in terms[1:]:
-                total = pair(total, x)
-            results.append(total)
+            results.append(reduce(pair, terms))
         return np.array(results, np.int64).reshape(outer)
+    if length <= SHORT:
+        count = len(operands)
+
+        def total_of(ids: list[int]) -> int:
+            rows = [ids[k : k + count] for k in range(0, len(ids), count)]
+            return reduce(pair, map(term, rows))
+
+        columns = [x[..., k] for k in range(length) for x in operands]
+        kinds = [*types] * length
+        return large_operation(text, dtype, kinds, columns, total_of)
     given = [in_memory(text, t, x) for t, x in zip(types, operands, strict=True)]
     name = text.array(dtype, int(np.prod(outer)))
     with ExitStack() as stack:
@@ -218,4 +266,3 @@ def assign(text: Text, variable: int, value: int) -> None:
     """Set such a variable."""
     name = text.operand(variable)[0]
     text.line(f"{name} = {{0}};", [value], sets=name)
-

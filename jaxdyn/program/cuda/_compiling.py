@@ -61,7 +61,9 @@ def _compile(compiler: ctypes.CDLL, text: str, capability: int) -> str:
         code = getattr(compiler, name)(*args)
         if code:
             compiler.nvrtcGetErrorString.restype = ctypes.c_char_p
-            raise CompilerError(f"{name}: {compiler.nvrtcGetErrorString(code).decode()}")
+            raise CompilerError(
+                f"{name}: {compiler.nvrtcGetErrorString(code).decode()}"
+            )
 
     def read(what, program):
         size = ctypes.c_size_t()

@@ -29,10 +29,10 @@ def print_kernel(
     Its arguments are those of the program and then its results, one row for each
     state where `batched`.
     """
-    text = Text()
+    text = Text(limit)
     inputs = program.in_avals
     args = [text.argument(f"a{k}", a.dtype, a.shape) for k, a in enumerate(inputs)]
-    out = Printer(text, limit).run(program, args)
+    out = Printer(text).run(program, args)
     direct: dict[str, str] = {}
     for k, (x, a) in enumerate(zip(out, program.out_avals, strict=True)):
         text.argument(f"r{k}", a.dtype, a.shape)
@@ -41,17 +41,15 @@ def print_kernel(
     used = {name for line in lines for name in line.uses} | {
         line.sets for line in lines if line.sets
     }
-    return (
-        "\n".join(
-            [
-                *_tables(text, used),
-                _head(program, size, batched),
-                *_arrays(text, used, direct),
-                *("  " * x.depth + x.text for x in lines),
-                "}",
-                "",
-            ]
-        )
+    return "\n".join(
+        [
+            *_tables(text, used),
+            _head(program, size, batched),
+            *_arrays(text, used, direct),
+            *("  " * x.depth + x.text for x in lines),
+            "}",
+            "",
+        ]
     )
 
 
@@ -77,8 +75,10 @@ def _result(
 
 def _head(program: ClosedJaxpr, size: int | None, batched: Sequence[bool]) -> str:
     """The opening lines, after which all arguments are those of one state."""
-    given = [(f"a{k}", a, b, "const ") for k, (a, b) in enumerate(
-        zip(program.in_avals, batched, strict=True))]
+    given = [
+        (f"a{k}", a, b, "const ")
+        for k, (a, b) in enumerate(zip(program.in_avals, batched, strict=True))
+    ]
     given += [(f"r{k}", a, True, "") for k, a in enumerate(program.out_avals)]
     own = [
         f"{const}{c_type(a.dtype)} *__restrict__ {name}" for name, a, _, const in given

@@ -5,7 +5,6 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from jaxdyn.program.cuda._arrays import (
-    LARGE,
     assign,
     in_memory,
     moved,
@@ -24,12 +23,14 @@ class Carry:
     Small ones are variables, large ones arrays of the thread.
     """
 
-    def __init__(self, text: Text, types: Sequence[np.dtype], start: Sequence[np.ndarray]):
+    def __init__(
+        self, text: Text, types: Sequence[np.dtype], start: Sequence[np.ndarray]
+    ):
         self.text, self.types, self.ids = text, list(types), []
         self.arrays: list[str | None] = []
         for dtype, x in zip(types, start, strict=True):
             name = None
-            if x.size < LARGE:
+            if not text.is_large(x.size):
                 flat = [mutable(text, dtype, i) for i in x.ravel().tolist()]
                 ids = np.array(flat, np.int64).reshape(x.shape)
             else:
@@ -48,9 +49,13 @@ class Carry:
             self.types, self.ids, values, self.arrays, strict=True
         ):
             if name is None:
-                for i, value in zip(x.ravel().tolist(), new.ravel().tolist(), strict=True):
+                for i, value in zip(
+                    x.ravel().tolist(), new.ravel().tolist(), strict=True
+                ):
                     if value != i:
-                        later.append((dtype, i, self._apart(dtype, text.loaded(value), own)))
+                        later.append(
+                            (dtype, i, self._apart(dtype, text.loaded(value), own))
+                        )
             elif not np.array_equal(x, new):
                 copy = text.array(dtype, new.size)
                 write(text, dtype, copy, new.ravel())
@@ -156,7 +161,11 @@ def _keep(
 
 
 def while_loop(
-    text: Text, goes_on: Run, body: Run, start: list[np.ndarray], types: Sequence[np.dtype]
+    text: Text,
+    goes_on: Run,
+    body: Run,
+    start: list[np.ndarray],
+    types: Sequence[np.dtype],
 ) -> list[np.ndarray]:
     """A loop until a condition fails."""
     carry = Carry(text, types, start)
@@ -183,7 +192,7 @@ def switch(
     results, names = [], []
     for dtype, shape in zip(types, shapes, strict=True):
         size, name = int(np.prod(shape)), None
-        if size < LARGE:
+        if not text.is_large(size):
             ids = np.array([mutable(text, dtype, None) for _ in range(size)], np.int64)
         else:
             name = text.array(dtype, size)

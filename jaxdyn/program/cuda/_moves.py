@@ -93,7 +93,11 @@ def windows(
     count = indices[-1]
     first = np.arange(np.prod(batch, dtype=int)).reshape(batch) * count
     starts = [
-        (axis, shape[axis] - sizes[axis], np.zeros(full, int) + spread(first + k, outer))
+        (
+            axis,
+            shape[axis] - sizes[axis],
+            np.zeros(full, int) + spread(first + k, outer),
+        )
         for k, axis in enumerate(d.start_index_map)
     ]
     return place, starts

@@ -13,7 +13,6 @@ from jaxdyn.program._jax import ClosedJaxpr, JaxprEqn, Literal, loop_counts
 from jaxdyn.program._linear_map import apply
 from jaxdyn.program._states import CALLS, PAIRS
 from jaxdyn.program.cuda import _arrays, _loops
-from jaxdyn.program.cuda._arrays import LARGE
 from jaxdyn.program.cuda._moves import MOVES, windows
 from jaxdyn.program.cuda._operations import array, rule, scalar, select
 from jaxdyn.program.cuda._scalars import NUMBER, Place, Text, UnknownError
@@ -28,11 +27,9 @@ class Printer:
 
     Attributes:
         text: what is printed.
-        limit: the lines up to which loops are written out.
     """
 
     text: Text
-    limit: int
 
     def run(self, program: ClosedJaxpr, args: Values) -> Values:
         """The results of a program as ids."""
@@ -88,7 +85,7 @@ class Printer:
     ) -> np.ndarray:
         args = list(np.broadcast_arrays(*args))
         is_number = all((self.text.kinds(x) == NUMBER).all() for x in args)
-        if args[0].size < LARGE or is_number:
+        if is_number or not self.text.is_large(args[0].size):
             return array(self.text, name, made, dtype, args, types)
         one = partial(scalar, self.text, name, made, dtype)
         return _arrays.large_operation(self.text, dtype, types, args, one)
@@ -186,9 +183,7 @@ class Printer:
 
     # --- places
 
-    def _starts(
-        self, ids: np.ndarray, dtype: np.dtype, room: np.ndarray
-    ) -> np.ndarray:
+    def _starts(self, ids: np.ndarray, dtype: np.dtype, room: np.ndarray) -> np.ndarray:
         """Places that a traced number may take, from zero to some room."""
         room = self.text.constants(np.broadcast_to(room, ids.shape).astype(dtype))
         zero = self.text.constants(np.zeros(ids.shape, dtype))
@@ -210,9 +205,7 @@ class Printer:
         kind = int(self.text.kinds(ids).flat[0])
         place = self.text.place(kind)
         offsets = self.text.offsets(ids) + whole
-        return _arrays.moved(
-            self.text, self.text.entries(place, offsets), names, steps
-        )
+        return _arrays.moved(self.text, self.text.entries(place, offsets), names, steps)
 
     def _dynamic_slice(self, eqn: JaxprEqn, args: Values) -> Values:
         x, sizes = args[0], eqn.params["slice_sizes"]
@@ -330,7 +323,7 @@ class Printer:
                 self.text, step, fixed, start, rows, types, length, p["reverse"]
             )
             lines = len(self.text.lines) - before
-            if before + lines * length > self.limit:
+            if before + lines * length > self.text.limit:
                 return out
             self.text.back(mark)
         carry, kept = start, []
@@ -358,9 +351,7 @@ class Printer:
         branches = [partial(self.run, b) for b in eqn.params["branches"]]
         types = [x.aval.dtype for x in eqn.outvars]
         shapes = [x.aval.shape for x in eqn.outvars]
-        return _loops.switch(
-            self.text, int(args[0]), branches, args[1:], types, shapes
-        )
+        return _loops.switch(self.text, int(args[0]), branches, args[1:], types, shapes)
 
 
 def _closed(program) -> ClosedJaxpr:

@@ -5,13 +5,14 @@ entry of an array in memory, which is read when it is first used. So what only m
 data is done on the arrays of ids and leaves no trace in the text.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
 
 NUMBER, VARIABLE = -1, -2
+LARGE, SMALL = 256, 16  # entries of an array; in long programs the latter are many
 TYPES = {
     "float32": "float",
     "float64": "double",
@@ -54,6 +55,10 @@ def literal(x: np.generic) -> str:
     return f"({digits})" if np.signbit(x) else digits
 
 
+def _nothing() -> None:
+    pass
+
+
 @dataclass(frozen=True)
 class Place:
     """An array, seen from where some variables are: array[sum of stride * variable]."""
@@ -76,12 +81,14 @@ class Text:
     """The lines of a kernel, and what the ids in them stand for.
 
     Attributes:
+        limit: the lines up to which loops and small arrays are written out.
         lines: the body of the kernel.
         arrays: (type, entries) of the arrays of one thread, by name.
         tables: arrays of constants, by name.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
         self.lines: list[Line] = []
         self.arrays: dict[str, tuple[np.dtype, int]] = {}
         self.tables: dict[str, np.ndarray] = {}
@@ -95,6 +102,11 @@ class Text:
         self._types: dict[str, np.dtype] = {}  # of arrays
         self._known: list[dict] = [{}]  # expressions that have a variable, by block
         self._count = 0
+        self.waiting: dict[str, Callable] = {}  # of arrays that are yet to be set
+
+    def is_large(self, size: int) -> bool:
+        """Whether an array is in memory, and not in variables of its own."""
+        return size >= (LARGE if len(self.lines) < self.limit else SMALL)
 
     # --- ids
 
@@ -153,7 +165,9 @@ class Text:
         kind = self._place_ids.setdefault(place, len(self._places))
         if kind == len(self._places):
             self._places.append(place)
-        flat = [self._interned((kind, k), kind, k, None) for k in offsets.ravel().tolist()]
+        flat = [
+            self._interned((kind, k), kind, k, None) for k in offsets.ravel().tolist()
+        ]
         return np.array(flat, np.int64).reshape(offsets.shape)
 
     def _interned(self, key: tuple, kind: int, offset: int, what: object) -> int:
@@ -165,7 +179,9 @@ class Text:
         i = len(self._whats)
         if i == len(self._kinds):
             self._kinds = np.concatenate([self._kinds, np.zeros_like(self._kinds)])
-            self._offsets = np.concatenate([self._offsets, np.zeros_like(self._offsets)])
+            self._offsets = np.concatenate(
+                [self._offsets, np.zeros_like(self._offsets)]
+            )
         self._kinds[i], self._offsets[i] = kind, offset
         self._whats.append(what)
         return i
@@ -181,7 +197,9 @@ class Text:
         """The ids of an array that is there from the start."""
         c_type(dtype)
         self._types[name] = dtype
-        return self.entries(Place(name), np.arange(np.prod(shape, dtype=int)).reshape(shape))
+        return self.entries(
+            Place(name), np.arange(np.prod(shape, dtype=int)).reshape(shape)
+        )
 
     def array(self, dtype: np.dtype, size: int) -> str:
         """A new array of this thread."""
@@ -202,6 +220,7 @@ class Text:
 
     def line(self, text: str, ids: Sequence[int] = (), sets: str | None = None) -> None:
         """A line with operands {0}, {1}, ...; it may go if nothing needs what it sets."""
+        self.set_waiting()
         found = [self.operand(i) for i in ids]
         text = text.format(*(name for name, _ in found))
         uses = [name for _, names in found for name in names]
@@ -214,8 +233,7 @@ class Text:
             return literal(self._whats[i]), ()
         if kind == VARIABLE:
             return self._whats[i], (self._whats[i],)
-        name = self._whats[self.loaded(i)]
-        return name, (name,)
+        return self.operand(self.loaded(i))
 
     def loaded(self, i: int) -> int:
         """An entry as a variable."""
@@ -248,6 +266,8 @@ class Text:
         known = self._find(key)
         if known is not None:
             return known
+        for array in uses:
+            self.waiting.get(array, _nothing)()
         name = self.fresh("v")
         text = f"const {c_type(dtype)} {name} = {text};"
         self.lines.append(Line(name, text, uses, len(self._known)))
@@ -260,11 +280,16 @@ class Text:
                 return block[key]
         return None
 
-    def store(self, array: str, terms: tuple, offset: int, i: int) -> None:
-        """Sets an entry of an array."""
-        kind = self.entries(Place(array, terms), np.array(offset))
-        text, names = self.entry(int(kind))
+    def store(
+        self, array: str, terms: tuple, offset: int, i: int, known: bool = False
+    ) -> None:
+        """Sets an entry of an array; if `known`, the block reads the value instead."""
+        self.set_waiting()
+        target = int(self.entries(Place(array, terms), np.array(offset)))
         value, used = self.operand(i)
+        if known:
+            self._known[-1]["entry", target] = self.loaded(i)
+        text, names = self.entry(target)
         sets = array if array in self.arrays else None
         line = Line(sets, f"{text} = {value};", [*names[1:], *used], len(self._known))
         self.lines.append(line)
@@ -275,8 +300,14 @@ class Text:
         self.line(head + " {{", ids)
         self._known.append({})
         yield
+        self.set_waiting()
         self._known.pop()
         self.line("}}")
+
+    def set_waiting(self) -> None:
+        """Print what sets the arrays that are yet to be set."""
+        while self.waiting:
+            next(iter(self.waiting.values()))()
 
     @contextmanager
     def loop(self, length: int, reverse: bool = False) -> Iterator[str]:

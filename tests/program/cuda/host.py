@@ -64,7 +64,9 @@ def evaluate(function, *args):
 def interpret(closed, args):
     jaxpr = closed.jaxpr
     constants = set(jaxpr.constvars)
-    known = dict(zip([*jaxpr.constvars, *jaxpr.invars], [*closed.consts, *args], strict=True))
+    known = dict(
+        zip([*jaxpr.constvars, *jaxpr.invars], [*closed.consts, *args], strict=True)
+    )
 
     def value(x):
         return x.val if isinstance(x, Literal) else known[x]
@@ -73,7 +75,10 @@ def interpret(closed, args):
         own = [value(x) for x in eqn.invars]
         p = eqn.params
         if eqn.primitive.name == "jaxdyn_kernel":
-            own = [np.asarray(x, v.aval.dtype) for x, v in zip(own, eqn.invars, strict=True)]
+            own = [
+                np.asarray(x, v.aval.dtype)
+                for x, v in zip(own, eqn.invars, strict=True)
+            ]
             folded = [
                 x if isinstance(v, Literal) or v in constants else None
                 for x, v in zip(own, eqn.invars, strict=True)
