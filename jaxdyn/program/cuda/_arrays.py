@@ -7,8 +7,8 @@ from functools import reduce
 
 import numpy as np
 
-from jaxdyn.program.cuda._scalars import NUMBER, Place, Text, c_type
-
+from jaxdyn.program.cuda._scalars import NUMBER, Place, Text
+from jaxdyn.program.cuda._types import c_type
 
 SHORT = 8  # entries up to which a sum is written out
 
@@ -145,7 +145,7 @@ def _runs(text: Text, ids: np.ndarray) -> list[tuple[int, int]]:
 
 
 def loops(text: Text, shape: Sequence[int], stack: ExitStack) -> list[str]:
-    """Counters of nested loops over the axes of an array; "0" where there is no loop."""
+    """Counters of loops over the axes of an array, "0" for those of length one."""
     return [stack.enter_context(text.loop(n)) if n > 1 else "0" for n in shape]
 
 

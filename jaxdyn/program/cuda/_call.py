@@ -10,7 +10,7 @@ from jaxtyping import Array
 from jaxdyn.program._jax import ClosedJaxpr
 from jaxdyn.program.cuda._compiling import CompilerError, compiled
 from jaxdyn.program.cuda._kernel import BLOCK, MACROS, NAME, print_kernel
-from jaxdyn.program.cuda._scalars import UnknownError
+from jaxdyn.program.cuda._types import UnknownError
 
 TARGET = "__gpu$xla.gpu.ptx"
 
@@ -39,8 +39,8 @@ def warn_plain(error: Exception) -> None:
     is_known = isinstance(error, UnknownError | CompilerError)
     reason = str(error) if is_known else repr(error)
     warnings.warn(
-        f"a program of jaxdyn is many launches on the GPU instead of one, with the same "
-        f"results: {reason}",
+        f"a program of jaxdyn is many launches on the GPU instead of one, with the "
+        f"same results: {reason}",
         RuntimeWarning,
         stacklevel=2,
     )

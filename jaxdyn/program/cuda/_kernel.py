@@ -7,7 +7,8 @@ import numpy as np
 from jaxdyn.program._jax import ClosedJaxpr
 from jaxdyn.program.cuda._arrays import write
 from jaxdyn.program.cuda._program import LINES, Printer
-from jaxdyn.program.cuda._scalars import Text, c_type, literal
+from jaxdyn.program.cuda._scalars import Text
+from jaxdyn.program.cuda._types import c_type, literal
 
 NAME, BLOCK = "jaxdyn", 128
 CONSTANT = 60_000  # bytes of constant memory; more tables are in global memory

@@ -83,7 +83,7 @@ def columns(
     row = flat[0].copy()
     for k in range(flat.shape[1]):
         column = stored.get(k, flat[:, k])
-        steps = strides(text, column)
+        steps = strides(text, column) or []
         row[k] = column[0]
         if any(steps):
             row[k] = moved(text, column[:1], [i], steps)[0]
@@ -184,7 +184,7 @@ def switch(
     types: Sequence[np.dtype],
     shapes: Sequence[tuple[int, ...]],
 ) -> list[np.ndarray]:
-    """One of some programs; the last also for larger numbers, the first for negative."""
+    """The program with a number, or the nearest one."""
     number = text.number(index)
     if number is not None:
         return branches[min(max(int(number), 0), len(branches) - 1)](args)

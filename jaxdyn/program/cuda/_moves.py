@@ -49,6 +49,7 @@ MOVES: dict[str, Callable] = {
     "squeeze": lambda x, p: np.squeeze(x, p["dimensions"]),
     "expand_dims": lambda x, p: np.expand_dims(x, p["dimensions"]),
     "slice": _slice,
+    "tile": lambda x, p: np.tile(x, p["reps"]),
     "rev": lambda x, p: np.flip(x, p["dimensions"]),
     "pad": _pad,
     "split": _split,

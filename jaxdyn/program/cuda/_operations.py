@@ -4,13 +4,30 @@ Expressions have operands {0}, {1}, ... and {f} for the suffix of C's float func
 """
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
 
+import jax
 import numpy as np
 
-from jaxdyn.program.cuda._scalars import Text, UnknownError, c_type
+from jaxdyn.program.cuda._scalars import Text
+from jaxdyn.program.cuda._types import UnknownError, c_type
+
+Rule: TypeAlias = tuple[str, Callable | None]
+
+
+@dataclass(frozen=True)
+class Operation:
+    """An operation of a program: its name, its parameters, the types of its arrays."""
+
+    name: str
+    params: dict
+    inputs: list[jax.ShapeDtypeStruct]
+    results: list[jax.ShapeDtypeStruct]
+
 
 # name: C, and the same on NumPy arrays where constants are worth folding
-OPERATIONS: dict[str, tuple[str, Callable | None]] = {
+OPERATIONS: dict[str, Rule] = {
     "add": ("{0} + {1}", np.add),
     "add_any": ("{0} + {1}", np.add),
     "sub": ("{0} - {1}", np.subtract),
@@ -83,7 +100,7 @@ def _not(kind: str) -> str:
     return "!{0}" if kind == "b" else "~{0}"
 
 
-BY_KIND: dict[str, tuple[Callable[[str], str], Callable | None]] = {
+BY_KIND: dict[str, tuple[Callable, Callable | None]] = {
     "abs": (_abs, np.abs),
     "div": (_div, None),
     "sign": (_sign, np.sign),
@@ -92,21 +109,17 @@ BY_KIND: dict[str, tuple[Callable[[str], str], Callable | None]] = {
 }
 
 
-def rule(
-    name: str, params: dict, dtype: np.dtype, out: np.dtype
-) -> tuple[str, Callable | None] | None:
-    """The expression for operands of a type, and its NumPy function; None if unknown."""
+def rule(name: str, params: dict, dtype: np.dtype, out: np.dtype) -> Rule:
+    """The expression for operands of a type, and its NumPy function if it has one."""
     found = OPERATIONS.get(name) or _special(name, params, dtype, out)
     if found is None:
-        return None
+        raise UnknownError(f"the operation {name}")
     expression, function = found
     suffix = "f" if dtype == np.float32 else ""
     return expression.replace("{f}", suffix), function
 
 
-def _special(
-    name: str, params: dict, dtype: np.dtype, out: np.dtype
-) -> tuple[str, Callable | None] | None:
+def _special(name: str, params: dict, dtype: np.dtype, out: np.dtype) -> Rule | None:
     if name in BY_KIND:
         make, function = BY_KIND[name]
         return make(dtype.kind), _divided(dtype) if name == "div" else function
@@ -114,9 +127,9 @@ def _special(
         is_even = int(params["rounding_method"]) == 1
         return ("rint{f}({0})", np.rint) if is_even else ("round{f}({0})", None)
     if name == "convert_element_type":
-        if out == dtype:
+        if str(out) == str(dtype):
             return "{0}", lambda x: x
-        if out == bool:
+        if out.kind == "b":
             return "{0} != 0", lambda x: x != 0
         return f"({c_type(out)}){{0}}", lambda x: x.astype(out)
     if name == "integer_pow":
@@ -146,11 +159,11 @@ def _power(y: int) -> str:
 def scalar(
     text: Text,
     name: str,
-    made: tuple[str, Callable | None],
+    made: Rule,
     dtype: np.dtype,
     ids: Sequence[int],
 ) -> int:
-    """The id of an operation of scalars, whose type is given, folded where it can be."""
+    """The id of an operation of scalars of a type, folded where it can be."""
     numbers = [text.number(i) for i in ids]
     expression, function = made
     if function is not None and all(x is not None for x in numbers):
@@ -167,7 +180,7 @@ def scalar(
 def array(
     text: Text,
     name: str,
-    made: tuple[str, Callable | None],
+    made: Rule,
     dtype: np.dtype,
     operands: Sequence[np.ndarray],
     types: Sequence[np.dtype],
@@ -195,35 +208,32 @@ def _identity(
 ) -> int | None:
     """An id that is there already, for x + 0, 1 * x, 0 * x and the like."""
     if name in ("add", "add_any", "mul"):
-        (i, j), (a, b) = ids, numbers
-        if a is None:
-            i, j, a, b = j, i, b, a  # the number first
-        if a is None:
-            return None
-        if name != "mul":
-            return j if a == 0 else None
-        if a == 1 or a == 0:
-            return j if a == 1 else i
-        return _negative(text, dtype, j) if a == -1 else None
-    if name == "sub" and numbers[1] is not None and numbers[1] == 0:
+        (number, i), (_, j) = sorted(
+            zip(numbers, ids, strict=True), key=lambda pair: pair[0] is None
+        )
+        return _with_number(text, name, dtype, number, i, j)
+    if name == "sub" and numbers[1] == 0:
         return ids[0]
-    if name == "sub" and numbers[0] is not None and numbers[0] == 0:
-        return _negative(text, dtype, ids[1])
-    if name == "div" and dtype.kind == "f":
-        is_zero = numbers[0] is not None and numbers[0] == 0
-        is_one = numbers[1] is not None and numbers[1] == 1
-        return ids[0] if is_zero or is_one else None
-    if name == "select_n":
-        if numbers[0] is not None:
-            return ids[1 + int(numbers[0])]
-        return ids[1] if ids[1] == ids[2] else None
-    if name == "convert_element_type" and numbers[0] is None:
-        return None
-    return None
+    if name == "sub" and numbers[0] == 0:
+        return text.defined(dtype, "-{0}", [ids[1]])
+    if name == "div" and dtype.kind == "f" and (numbers[0] == 0 or numbers[1] == 1):
+        return ids[0]
+    if name == "select_n" and numbers[0] is not None:
+        return ids[1 + int(numbers[0])]
+    return ids[1] if name == "select_n" and ids[1] == ids[2] else None
 
 
-def _negative(text: Text, dtype: np.dtype, i: int) -> int:
-    return text.defined(dtype, "-{0}", [i])
+def _with_number(
+    text: Text, name: str, dtype: np.dtype, number: np.generic | None, i: int, j: int
+) -> int | None:
+    """A sum or product of a number, whose id is i, and what has the id j."""
+    if name != "mul":
+        return j if number == 0 else None
+    if number == 0:
+        return i
+    if number == -1:
+        return text.defined(dtype, "-{0}", [j])
+    return j if number == 1 else None
 
 
 def select(count: int) -> str:

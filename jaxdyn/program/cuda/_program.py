@@ -12,13 +12,22 @@ from jaxdyn.program._gather import sum_rows
 from jaxdyn.program._jax import ClosedJaxpr, JaxprEqn, Literal, loop_counts
 from jaxdyn.program._linear_map import apply
 from jaxdyn.program._states import CALLS, PAIRS
-from jaxdyn.program.cuda import _arrays, _loops
-from jaxdyn.program.cuda._moves import MOVES, windows
-from jaxdyn.program.cuda._operations import array, rule, scalar, select
-from jaxdyn.program.cuda._scalars import NUMBER, Place, Text, UnknownError
+from jaxdyn.program.cuda import _arrays, _loops, _places
+from jaxdyn.program.cuda._moves import MOVES
+from jaxdyn.program.cuda._operations import Operation, array, rule, scalar, select
+from jaxdyn.program.cuda._scalars import NUMBER, Text
+from jaxdyn.program.cuda._types import UnknownError
 
 LINES = 6000  # loops are written out as long as there are not more
 Values = list[np.ndarray]
+
+
+def _operation(eqn: JaxprEqn) -> Operation:
+    types = [
+        [jax.ShapeDtypeStruct(x.aval.shape, x.aval.dtype) for x in some]  # type: ignore
+        for some in (eqn.invars, eqn.outvars)
+    ]
+    return Operation(eqn.primitive.name, eqn.params, *types)
 
 
 @dataclass
@@ -41,38 +50,36 @@ class Printer:
 
         def value(x):
             if isinstance(x, Literal):
-                return text.constants(np.asarray(x.val, x.aval.dtype))
+                return text.constants(np.asarray(x.val, x.aval.dtype))  # type: ignore
             return known[x]
 
         for eqn in jaxpr.eqns:
-            out = self._apply(eqn, [value(x) for x in eqn.invars])
+            out = self._apply(_operation(eqn), [value(x) for x in eqn.invars])
             known |= zip(eqn.outvars, out, strict=True)
         return [value(x) for x in jaxpr.outvars]
 
-    def _apply(self, eqn: JaxprEqn, args: Values) -> Values:
-        name, params = eqn.primitive.name, eqn.params
+    def _apply(self, op: Operation, args: Values) -> Values:
+        name, params = op.name, op.params
         if name in MOVES:
             out = MOVES[name](*args, params)
             return out if isinstance(out, list) else [out]
         if name in CALLS:
             inner = params["jaxpr" if "jaxpr" in params else "call_jaxpr"]
             return self.run(_closed(inner), args)
-        own = getattr(self, f"_{name}", None)
+        own = getattr(self, f"do_{name}", None)
         if own is not None:
-            return own(eqn, args)
+            return own(op, args)
         if name in PAIRS:
-            return [self._reduce(eqn, args[0])]
-        return [self._elementwise(eqn, args)]
+            return [self._reduce(op, args[0])]
+        return [self._elementwise(op, args)]
 
     # --- scalars
 
-    def _elementwise(self, eqn: JaxprEqn, args: Values) -> np.ndarray:
-        name, params = eqn.primitive.name, eqn.params
-        out = eqn.outvars[0].aval
-        types = [x.aval.dtype for x in eqn.invars]
+    def _elementwise(self, op: Operation, args: Values) -> np.ndarray:
+        name, params = op.name, op.params
+        out = op.results[0]
+        types = [x.dtype for x in op.inputs]
         made = rule(name, params, types[0], out.dtype)
-        if made is None:
-            raise UnknownError(f"the operation {name}")
         return self._each(name, made, out.dtype, types, args)
 
     def _each(
@@ -90,22 +97,22 @@ class Printer:
         one = partial(scalar, self.text, name, made, dtype)
         return _arrays.large_operation(self.text, dtype, types, args, one)
 
-    def _select_n(self, eqn: JaxprEqn, args: Values) -> Values:
-        if len(args) == 3 and eqn.invars[0].aval.dtype == bool:
-            return [self._elementwise(eqn, args)]
-        types = [x.aval.dtype for x in eqn.invars]
+    def do_select_n(self, op: Operation, args: Values) -> Values:
+        if len(args) == 3 and op.inputs[0].dtype == bool:
+            return [self._elementwise(op, args)]
+        types = [x.dtype for x in op.inputs]
         made = select(len(args) - 1), None
         return [self._each("choose", made, types[1], types, args)]
 
-    def _iota(self, eqn: JaxprEqn, args: Values) -> Values:
-        p = eqn.params
+    def do_iota(self, op: Operation, args: Values) -> Values:
+        p = op.params
         steps = np.arange(p["shape"][p["dimension"]], dtype=p["dtype"])
         others = [k for k in range(len(p["shape"])) if k != p["dimension"]]
         full = np.broadcast_to(np.expand_dims(steps, others), p["shape"])
         return [self.text.constants(full)]
 
-    def _empty(self, eqn: JaxprEqn, args: Values) -> Values:
-        a = eqn.outvars[0].aval
+    def do_empty(self, op: Operation, args: Values) -> Values:
+        a = op.results[0]
         return [self.text.constants(np.zeros(a.shape, a.dtype))]
 
     # --- sums
@@ -114,30 +121,30 @@ class Printer:
         made = rule(name, {}, dtype, dtype)
         return lambda x, y: scalar(self.text, name, made, dtype, [x, y])
 
-    def _reduce(self, eqn: JaxprEqn, x: np.ndarray) -> np.ndarray:
-        kind, a = eqn.primitive.name.removeprefix("reduce_"), eqn.invars[0].aval
+    def _reduce(self, op: Operation, x: np.ndarray) -> np.ndarray:
+        kind, a = op.name.removeprefix("reduce_"), op.inputs[0]
         name = {"sum": "add", "prod": "mul"}.get(kind, kind)
-        axes = [int(k) for k in eqn.params["axes"]]
+        axes = [int(k) for k in op.params["axes"]]
         kept = [k for k in range(x.ndim) if k not in axes]
         length = int(np.prod([x.shape[k] for k in axes], dtype=int))
         rows = x.transpose([*kept, *axes])
         rows = rows.reshape([*(x.shape[k] for k in kept), length])
         if not rows.size:
-            return self._of_nothing(eqn)
+            return self._of_nothing(op)
         pair = self._pair(name, a.dtype)
         return _arrays.reduction(
             self.text, a.dtype, [a.dtype], [rows], lambda ids: ids[0], pair
         )
 
-    def _of_nothing(self, eqn: JaxprEqn) -> np.ndarray:
+    def _of_nothing(self, op: Operation) -> np.ndarray:
         """The reduction of empty rows, or no reductions."""
-        a = eqn.outvars[0].aval
-        if a.size and eqn.primitive.name not in ("reduce_sum", "dot_general"):
-            raise UnknownError(f"the operation {eqn.primitive.name} of nothing")
+        a = op.results[0]
+        if a.size and op.name not in ("reduce_sum", "dot_general"):
+            raise UnknownError(f"the operation {op.name} of nothing")
         return self.text.constants(np.zeros(a.shape, a.dtype))
 
-    def _dot_general(self, eqn: JaxprEqn, args: Values) -> Values:
-        (along, batch), out = eqn.params["dimension_numbers"], eqn.outvars[0].aval
+    def do_dot_general(self, op: Operation, args: Values) -> Values:
+        (along, batch), out = op.params["dimension_numbers"], op.results[0]
         rows = []
         for x, own, common in zip(args, along, batch, strict=True):
             free = [k for k in range(x.ndim) if k not in (*own, *common)]
@@ -148,11 +155,11 @@ class Printer:
         (x, (common, left)), (y, (_, right)) = rows
         length = x.shape[-1]
         if not x.size or not y.size:
-            return [self._of_nothing(eqn)]
+            return [self._of_nothing(op)]
         x = x.reshape([*common, *left, *[1] * len(right), length])
         y = y.reshape([*common, *[1] * len(left), *right, length])
         both = list(np.broadcast_arrays(x, y))
-        types = [v.aval.dtype for v in eqn.invars]
+        types = [v.dtype for v in op.inputs]
         product, pair = self._pair("mul", out.dtype), self._pair("add", out.dtype)
         return [
             _arrays.reduction(
@@ -160,18 +167,18 @@ class Printer:
             )
         ]
 
-    def _sum_rows(self, eqn: JaxprEqn, args: Values) -> Values:
-        sources, (x,) = eqn.params["sources"], args
+    def do_sum_rows(self, op: Operation, args: Values) -> Values:
+        sources, (x,) = op.params["sources"], args
         if (sources.counts > 1).any():
-            return self._traced(partial(sum_rows, **eqn.params), eqn, args)
-        a = eqn.invars[0].aval
+            return self._traced(partial(sum_rows, **op.params), op, args)
+        a = op.inputs[0]
         zero = self.text.constants(np.zeros((1, *x.shape[1:]), a.dtype))
         index = np.full(len(sources.counts), len(x))
         index[sources.counts > 0] = sources.rows
         return [np.concatenate([x, zero])[index]]
 
-    def _cumsum(self, eqn: JaxprEqn, args: Values) -> Values:
-        (x,), p, dtype = args, eqn.params, eqn.outvars[0].aval.dtype
+    def do_cumsum(self, op: Operation, args: Values) -> Values:
+        (x,), p, dtype = args, op.params, op.results[0].dtype
         rows = list(np.moveaxis(x, p["axis"], 0))
         rows = rows[::-1] if p["reverse"] else rows
         made = rule("add", {}, dtype, dtype)
@@ -183,131 +190,42 @@ class Printer:
 
     # --- places
 
-    def _starts(self, ids: np.ndarray, dtype: np.dtype, room: np.ndarray) -> np.ndarray:
-        """Places that a traced number may take, from zero to some room."""
-        room = self.text.constants(np.broadcast_to(room, ids.shape).astype(dtype))
-        zero = self.text.constants(np.zeros(ids.shape, dtype))
-        made = rule("clamp", {}, dtype, dtype)
-        return array(self.text, "clamp", made, dtype, [zero, ids, room], [dtype] * 3)
+    def do_dynamic_slice(self, op: Operation, args: Values) -> Values:
+        return [_places.dynamic_slice(self.text, op, args)]
 
-    def _shifted(
-        self, ids: np.ndarray, starts: np.ndarray, steps: Sequence[int]
-    ) -> np.ndarray:
-        """Entries of memory, further by numbers and variables times a step."""
-        known = [self.text.number(i) for i in starts.tolist()]
-        pairs = list(zip(known, steps, strict=True))
-        whole = sum(int(n) * s for n, s in pairs if n is not None)
-        names = [
-            self.text.operand(i)[0] if n is None else ""
-            for i, n in zip(starts.tolist(), known, strict=True)
-        ]
-        steps = [s if n is None else 0 for n, s in pairs]
-        kind = int(self.text.kinds(ids).flat[0])
-        place = self.text.place(kind)
-        offsets = self.text.offsets(ids) + whole
-        return _arrays.moved(self.text, self.text.entries(place, offsets), names, steps)
+    def do_dynamic_update_slice(self, op: Operation, args: Values) -> Values:
+        return [_places.dynamic_update_slice(self.text, op, args)]
 
-    def _dynamic_slice(self, eqn: JaxprEqn, args: Values) -> Values:
-        x, sizes = args[0], eqn.params["slice_sizes"]
-        if x.shape == tuple(sizes):
-            return [x]
-        room = np.array(x.shape) - np.array(sizes)
-        dtype = eqn.invars[1].aval.dtype
-        starts = self._starts(np.stack(args[1:]), dtype, room)
-        known = self.text.numbers(starts, dtype)
-        if known is not None:
-            pairs = zip(known.tolist(), sizes, strict=True)
-            return [x[tuple(slice(k, k + n) for k, n in pairs)]]
-        window = tuple(slice(0, n) for n in sizes)
-        x = _arrays.in_memory(self.text, eqn.outvars[0].aval.dtype, x)
-        steps = _arrays.strides(self.text, x)
-        if not any(steps):
-            return [x[window]]
-        return [self._shifted(x[window], starts, steps)]
-
-    def _dynamic_update_slice(self, eqn: JaxprEqn, args: Values) -> Values:
-        x, new, *starts = args
-        dtype = eqn.invars[2].aval.dtype
-        room = np.array(x.shape) - np.array(new.shape)
-        starts = self._starts(np.stack(starts), dtype, room)
-        known = self.text.numbers(starts, dtype)
-        if known is not None:
-            out = x.copy()
-            pairs = zip(known.tolist(), new.shape, strict=True)
-            out[tuple(slice(k, k + n) for k, n in pairs)] = new
-            return [out]
-        own, places = eqn.outvars[0].aval.dtype, np.arange(x.size).reshape(x.shape)
-        name = self.text.array(own, x.size)
-        _arrays.write(self.text, own, name, x.ravel())
-        out = self.text.entries(Place(name), places)
-        window = out[tuple(slice(0, n) for n in new.shape)]
-        steps = [int(s // x.itemsize) for s in np.zeros(x.shape, x.dtype).strides]
-        target = self._shifted(window, starts, steps)
-        _arrays.set_entries(self.text, own, target, new)
-        return [out]
-
-    def _gather(self, eqn: JaxprEqn, args: Values) -> Values:
-        x, index = args
-        a, dtype = eqn.outvars[0].aval, eqn.invars[1].aval.dtype
-        place, starts = windows(x.shape, index.shape, eqn.params)
-        mode = str(eqn.params["mode"]).lower()
-        flat = index.ravel()
-        strides = [int(np.prod(x.shape[k + 1 :])) for k in range(x.ndim)]
-        known = self.text.numbers(flat, dtype)
-        is_there = np.ones(place.shape, bool)
-        if known is not None:
-            for axis, room, which in starts:
-                own = known[which].astype(int)
-                is_there &= (own >= 0) & (own <= room)
-                place = place + strides[axis] * np.clip(own, 0, room)
-            out = x.ravel()[place]
-            if "fill" in mode and not is_there.all():
-                fill = eqn.params["fill_value"]
-                if fill is None:
-                    fill = np.nan if np.issubdtype(a.dtype, np.inexact) else 0
-                out = np.where(is_there, out, self.text.constants(a.dtype.type(fill)))
-            return [out]
-        if "fill" in mode:
-            raise UnknownError("a gather at traced places that may be outside")
-        whole = _arrays.in_memory(self.text, a.dtype, x.ravel())
-        if not any(_arrays.strides(self.text, whole)):
-            return [np.broadcast_to(whole[0], place.shape)]
-        (step,) = _arrays.strides(self.text, whole)
-        at = [self._starts(flat[w], dtype, np.array(r)) for _, r, w in starts]
-        steps = [step * strides[axis] for axis, *_ in starts]
-        out = np.empty(place.shape, np.int64)
-        for k in np.ndindex(place.shape):
-            own = np.array([x[k] for x in at])
-            out[k] = self._shifted(whole[place[k]], own, steps)
-        return [out]
+    def do_gather(self, op: Operation, args: Values) -> Values:
+        return [_places.gather(self.text, op, args)]
 
     # --- programs
 
-    def _traced(self, function: Callable, eqn: JaxprEqn, args: Values) -> Values:
-        specs = [jax.ShapeDtypeStruct(x.aval.shape, x.aval.dtype) for x in eqn.invars]
+    def _traced(self, function: Callable, op: Operation, args: Values) -> Values:
+        specs = [jax.ShapeDtypeStruct(x.shape, x.dtype) for x in op.inputs]
         with plain_inside():
             return self.run(jax.make_jaxpr(function)(*specs), args)
 
-    def _jaxdyn_kernel(self, eqn: JaxprEqn, args: Values) -> Values:
-        if eqn.params["size"] is None:
-            return self.run(eqn.params["jaxpr"], args)
-        return self._traced(partial(as_written, **eqn.params), eqn, args)
+    def do_jaxdyn_kernel(self, op: Operation, args: Values) -> Values:
+        if op.params["size"] is None:
+            return self.run(op.params["jaxpr"], args)
+        return self._traced(partial(as_written, **op.params), op, args)
 
-    def _linear_map(self, eqn: JaxprEqn, args: Values) -> Values:
-        return self._traced(partial(apply, **eqn.params), eqn, args)
+    def do_linear_map(self, op: Operation, args: Values) -> Values:
+        return self._traced(partial(apply, **op.params), op, args)
 
-    def _custom_linear_solve(self, eqn: JaxprEqn, args: Values) -> Values:
-        counts, programs = eqn.params["const_lengths"], eqn.params["jaxprs"]
+    def do_custom_linear_solve(self, op: Operation, args: Values) -> Values:
+        counts, programs = op.params["const_lengths"], op.params["jaxprs"]
         first = counts.matvec + counts.vecmat
         own = args[first : first + counts.solve]
         return self.run(programs.solve, [*own, *args[sum(counts) :]])
 
-    def _scan(self, eqn: JaxprEqn, args: Values) -> Values:
-        p = eqn.params
+    def do_scan(self, op: Operation, args: Values) -> Values:
+        p = op.params
         body, length, (first, count) = p["jaxpr"], p["length"], loop_counts(p)
         last = first + count
         fixed, start, rows = args[:first], args[first:last], args[last:]
-        shapes = [x.aval.shape for x in eqn.outvars[count:]]
+        shapes = [x.shape for x in op.results[count:]]
         if not length:
             none = [np.zeros(s, np.int64) for s in shapes]
             return [*start, *none]
@@ -335,8 +253,8 @@ class Printer:
         kept = kept[::-1] if p["reverse"] else kept
         return [*carry, *(np.stack(x) for x in zip(*kept, strict=True))]
 
-    def _while(self, eqn: JaxprEqn, args: Values) -> Values:
-        p = eqn.params
+    def do_while(self, op: Operation, args: Values) -> Values:
+        p = op.params
         first, second = p["cond_nconsts"], p["cond_nconsts"] + p["body_nconsts"]
         tests, fixed, start = args[:first], args[first:second], args[second:]
         return _loops.while_loop(
@@ -344,13 +262,13 @@ class Printer:
             lambda x: self.run(p["cond_jaxpr"], [*tests, *x]),
             lambda x: self.run(p["body_jaxpr"], [*fixed, *x]),
             start,
-            [x.aval.dtype for x in eqn.outvars],
+            [x.dtype for x in op.results],
         )
 
-    def _cond(self, eqn: JaxprEqn, args: Values) -> Values:
-        branches = [partial(self.run, b) for b in eqn.params["branches"]]
-        types = [x.aval.dtype for x in eqn.outvars]
-        shapes = [x.aval.shape for x in eqn.outvars]
+    def do_cond(self, op: Operation, args: Values) -> Values:
+        branches = [partial(self.run, b) for b in op.params["branches"]]
+        types = [x.dtype for x in op.results]
+        shapes = [x.shape for x in op.results]
         return _loops.switch(self.text, int(args[0]), branches, args[1:], types, shapes)
 
 

@@ -8,51 +8,14 @@ data is done on the arrays of ids and leaves no trace in the text.
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
+from jaxdyn.program.cuda._types import c_type, literal
+
 NUMBER, VARIABLE = -1, -2
 LARGE, SMALL = 256, 16  # entries of an array; in long programs the latter are many
-TYPES = {
-    "float32": "float",
-    "float64": "double",
-    "bool": "bool",
-    "int8": "signed char",
-    "uint8": "unsigned char",
-    "int32": "int",
-    "uint32": "unsigned int",
-    "int64": "long long",
-    "uint64": "unsigned long long",
-}
-
-
-class UnknownError(Exception):
-    """What cannot be printed, by name."""
-
-
-def c_type(dtype: np.dtype) -> str:
-    """The C name of a type."""
-    if str(dtype) not in TYPES:
-        raise UnknownError(f"the type {dtype}")
-    return TYPES[str(dtype)]
-
-
-def literal(x: np.generic) -> str:
-    """A number as C writes it."""
-    if isinstance(x, np.bool_):
-        return "1" if x else "0"
-    if isinstance(x, np.integer):
-        suffix = "u" * isinstance(x, np.unsignedinteger) + "ll" * (x.itemsize == 8)
-        lowest = np.iinfo(x.dtype).min
-        if x == lowest < 0:
-            return f"({int(x) + 1}{suffix} - 1)"
-        return f"({int(x)}{suffix})" if x < 0 else f"{int(x)}{suffix}"
-    if not np.isfinite(x):
-        name = "NAN" if np.isnan(x) else "INFINITY"
-        return f"(-{name})" if x < 0 else name
-    digits = str(x) if any(c in str(x) for c in ".e") else f"{x}.0"
-    digits += "f" if x.dtype == np.float32 else ""
-    return f"({digits})" if np.signbit(x) else digits
 
 
 def _nothing() -> None:
@@ -153,7 +116,7 @@ class Text:
         ids = [self._constant(flat[k]) for k in first.tolist()]
         return np.array(ids, np.int64)[where].reshape(x.shape)
 
-    def _constant(self, x: np.generic) -> int:
+    def _constant(self, x: Any) -> int:
         return self._interned((x.dtype.str, x.tobytes()), NUMBER, 0, x)
 
     def variable(self, name: str) -> int:
@@ -219,7 +182,7 @@ class Text:
     # --- lines
 
     def line(self, text: str, ids: Sequence[int] = (), sets: str | None = None) -> None:
-        """A line with operands {0}, {1}, ...; it may go if nothing needs what it sets."""
+        """A line with operands {0}, {1}, ...; `sets` is what it is good for."""
         self.set_waiting()
         found = [self.operand(i) for i in ids]
         text = text.format(*(name for name, _ in found))

@@ -4,14 +4,17 @@ import ctypes
 import subprocess
 from functools import cache
 from pathlib import Path
+from shutil import which
 from tempfile import mkdtemp
 
 import jax
 import numpy as np
+import pytest
 
 from jaxdyn.program._jax import Literal, with_constants
-from jaxdyn.program.cuda._kernel import NAME, print_kernel
+from jaxdyn.program.cuda._kernel import BLOCK, NAME, print_kernel
 
+needs_gcc = pytest.mark.skipif(which("gcc") is None, reason="gcc is not installed")
 MACROS = """\
 #include <math.h>
 #include <stdbool.h>
@@ -19,9 +22,9 @@ MACROS = """\
 #define FAST_TABLE static const
 #define TABLE static const
 #define STATE thread
-#define __restrict__
 static long long thread;
 """
+FLAGS = "-O0 -w -ffp-contract=off -std=gnu11".split()
 
 
 @cache
@@ -29,18 +32,32 @@ def folder():
     return Path(mkdtemp())
 
 
-@cache
-def library(text, count, flags=("-O0",)):
-    """The function of all states: arrays of the arguments and results."""
+def program(text, count):
+    """C text of a function that runs all threads on `count` arrays."""
     names = ", ".join(f"p[{k}]" for k in range(count))
-    call = f"for (thread = 0; thread < threads; ++thread) {NAME}({names});"
-    text = f"{MACROS}{text}\nvoid run(void **p, long long threads) {{ {call} }}\n"
-    place = folder() / f"k{abs(hash(text))}"
-    place.with_suffix(".c").write_text(text)
-    line = ["gcc", *flags, "-w", "-ffp-contract=off", "-shared", "-fPIC", "-std=gnu11"]
-    line += ["-o", f"{place}.so", f"{place}.c", "-lm"]
-    subprocess.run(line, check=True)
-    return ctypes.CDLL(f"{place}.so").run
+    body = f"for (thread = 0; thread < threads; ++thread) {NAME}({names});"
+    return f"{MACROS}{text}\nvoid run(void **p, long long threads) {{ {body} }}\n"
+
+
+def gcc(text, name, *flags):
+    """A C text compiled."""
+    source, target = folder() / f"{name}.c", folder() / name
+    source.write_text(text)
+    subprocess.run(["gcc", *FLAGS, *flags, "-o", target, source, "-lm"], check=True)
+    return target
+
+
+@cache
+def library(text):
+    return ctypes.CDLL(str(gcc(text, f"k{library.cache_info().misses}.so", *SHARED)))
+
+
+SHARED = ("-shared", "-fPIC")
+
+
+def threads(size):
+    """All threads of all blocks, also those without a state."""
+    return -(-(size or 1) // BLOCK) * BLOCK
 
 
 def run(text, size, args, results):
@@ -48,53 +65,56 @@ def run(text, size, args, results):
     out = [np.full(a.shape, 7, a.dtype) for a in results]
     arrays = [np.ascontiguousarray(x) for x in args] + out
     pointers = (ctypes.c_void_p * len(arrays))(*(x.ctypes.data for x in arrays))
-    call = library(text, len(arrays))
+    call = library(program(text, len(arrays))).run
     call.argtypes = [ctypes.c_void_p, ctypes.c_longlong]
-    call(pointers, -(-(size or 1) // 128) * 128)
+    call(pointers, threads(size))
     return out
 
 
+def printed(eqn, args, constants=()):
+    """The text of a kernel, and its arguments without constants."""
+    p = eqn.params
+    args = [np.asarray(x, v.aval.dtype) for x, v in zip(args, eqn.invars, strict=True)]
+    folded = [
+        x if isinstance(v, Literal) or v in constants else None
+        for x, v in zip(args, eqn.invars, strict=True)
+    ]
+    free = [k for k, x in enumerate(folded) if x is None]
+    closed = with_constants(p["jaxpr"], folded)
+    text = print_kernel(closed, p["size"], [p["batched"][k] for k in free])
+    return text, [args[k] for k in free]
+
+
 def evaluate(function, *args):
-    """A program on the host, each kernel in it as C."""
+    """The results of a function, all of its kernels as C on the host.
+
+    `evaluate.kernels` is their texts.
+    """
+    evaluate.kernels = []
     closed, shape = jax.make_jaxpr(function, return_shape=True)(*args)
-    out = interpret(closed, jax.tree.leaves(args))
+    out = _interpret(closed, jax.tree.leaves(args))
     return jax.tree.unflatten(jax.tree.structure(shape), out)
 
 
-def interpret(closed, args):
+def _interpret(closed, args):
     jaxpr = closed.jaxpr
     constants = set(jaxpr.constvars)
-    known = dict(
-        zip([*jaxpr.constvars, *jaxpr.invars], [*closed.consts, *args], strict=True)
-    )
+    pairs = zip([*jaxpr.constvars, *jaxpr.invars], [*closed.consts, *args], strict=True)
+    known = dict(pairs)
 
     def value(x):
         return x.val if isinstance(x, Literal) else known[x]
 
     for eqn in jaxpr.eqns:
         own = [value(x) for x in eqn.invars]
-        p = eqn.params
         if eqn.primitive.name == "jaxdyn_kernel":
-            own = [
-                np.asarray(x, v.aval.dtype)
-                for x, v in zip(own, eqn.invars, strict=True)
-            ]
-            folded = [
-                x if isinstance(v, Literal) or v in constants else None
-                for x, v in zip(own, eqn.invars, strict=True)
-            ]
-            free = [k for k, x in enumerate(folded) if x is None]
-            text = print_kernel(
-                with_constants(p["jaxpr"], folded),
-                p["size"],
-                [p["batched"][k] for k in free],
-            )
-            own = [own[k] for k in free]
-            out = run(text, p["size"], own, [x.aval for x in eqn.outvars])
+            text, own = printed(eqn, own, constants)
+            evaluate.kernels.append(text)
+            out = run(text, eqn.params["size"], own, [x.aval for x in eqn.outvars])
         elif eqn.primitive.name in ("jit", "pjit"):
-            out = interpret(p["jaxpr"], own)
+            out = _interpret(eqn.params["jaxpr"], own)
         else:
-            out = eqn.primitive.bind(*own, **p)
+            out = eqn.primitive.bind(*own, **eqn.params)
             out = out if eqn.primitive.multiple_results else [out]
         known |= zip(eqn.outvars, out, strict=True)
     return [value(x) for x in jaxpr.outvars]
