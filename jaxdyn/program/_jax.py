@@ -222,46 +222,41 @@ def lower_kernel(p: Primitive, plain: Callable, tuned: dict) -> None:
             the `capability` of the device as well.
     """
     lower_plain = _without_axes(mlir.lower_fun(plain, multiple_results=True))
+    lower_tuned = {
+        platform: _without_axes(mlir.lower_fun(function, multiple_results=True))
+        for platform, (function, _) in tuned.items()
+    }
 
-    def rule(platform, function, warn):
-        lower_tuned = _without_axes(mlir.lower_fun(function, multiple_results=True))
+    def lower(ctx, *args, jaxpr, size, batched):
+        platform = _only_platform(ctx)
+        try:
+            if platform in tuned:
+                pairs = zip(args, batched, strict=True)
+                values = [None if b else _constant(x) for x, b in pairs]
+                free = [k for k, value in enumerate(values) if value is None]
+                own = {} if platform == "cpu" else dict(capability=_capability(ctx))
+                return lower_tuned[platform](
+                    ctx.replace(avals_in=[ctx.avals_in[k] for k in free]),
+                    *(args[k] for k in free),
+                    jaxpr=with_constants(jaxpr, values),
+                    size=size,
+                    batched=tuple(batched[k] for k in free),
+                    **own,
+                )
+        except Exception as error:  # whatever a release of JAX has changed
+            tuned[platform][1](error)
+        return lower_plain(ctx, *args, jaxpr=jaxpr, size=size, batched=batched)
 
-        def lower(ctx, *args, jaxpr, size, batched):
-            try:
-                if _is_alone(ctx, platform):
-                    pairs = zip(args, batched, strict=True)
-                    values = [None if b else _constant(x) for x, b in pairs]
-                    free = [k for k, value in enumerate(values) if value is None]
-                    own = {} if platform == "cpu" else dict(capability=_capability(ctx))
-                    return lower_tuned(
-                        ctx.replace(avals_in=[ctx.avals_in[k] for k in free]),
-                        *(args[k] for k in free),
-                        jaxpr=with_constants(jaxpr, values),
-                        size=size,
-                        batched=tuple(batched[k] for k in free),
-                        **own,
-                    )
-            except Exception as error:  # whatever a release of JAX has changed
-                warn(error)
-            return lower_plain(ctx, *args, jaxpr=jaxpr, size=size, batched=batched)
-
-        return lower
-
-    def as_written(ctx, *args, **params):
-        return lower_plain(ctx, *args, **params)
-
-    mlir.register_lowering(p, as_written, cacheable=False)  # type: ignore
-    for platform, (function, warn) in tuned.items():
-        lower = rule(platform, function, warn)
-        mlir.register_lowering(p, lower, platform=platform, cacheable=False)  # type: ignore
+    mlir.register_lowering(p, lower, cacheable=False)  # type: ignore
 
 
-def _is_alone(ctx: mlir.LoweringRuleContext, platform: str) -> bool:
-    """Whether the program is for one device of a platform and this jaxlib."""
+def _only_platform(ctx: mlir.LoweringRuleContext) -> str:
+    """The platform of a program for one device and this jaxlib; empty for others."""
     module = ctx.module_context
     devices = getattr(module.axis_context, "num_devices", None) or 1
+    is_single = devices == 1 and len(module.platforms) == 1
     is_exported = module.lowering_parameters.for_export
-    return devices == 1 and tuple(module.platforms) == (platform,) and not is_exported
+    return module.platforms[0] if is_single and not is_exported else ""
 
 
 def _capability(ctx: mlir.LoweringRuleContext) -> int:

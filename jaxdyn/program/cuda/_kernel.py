@@ -34,6 +34,7 @@ def print_kernel(
     inputs = program.in_avals
     args = [text.argument(f"a{k}", a.dtype, a.shape) for k, a in enumerate(inputs)]
     out = Printer(text).run(program, args)
+    text.set_waiting()
     direct: dict[str, str] = {}
     for k, (x, a) in enumerate(zip(out, program.out_avals, strict=True)):
         text.argument(f"r{k}", a.dtype, a.shape)

@@ -284,6 +284,7 @@ class Text:
 
     def mark(self) -> tuple:
         """What `back` needs to take away all lines from here on."""
+        self.set_waiting()
         return len(self.lines), [dict(block) for block in self._known]
 
     def back(self, mark: tuple) -> None:

@@ -83,6 +83,13 @@ def test_gradients_by_the_model_and_all_arrays(name, rng):
     compare(batch, *inputs(name, model, rng), tolerance=loose)
 
 
+def test_large_results_are_written(rng):
+    model = jd.robots.chain(20)
+    q = rng.normal(size=(STATES, 20))
+    batch = jax.vmap(lambda q: jd.mass_matrix(model, q))
+    compare(batch, q, tolerance=1e-12)
+
+
 def test_single_precision(rng):
     model = jax.tree.map(lambda x: np.asarray(x, np.float32), jd.robots.chain(3))
     q, qd, tau = rng.normal(size=(3, STATES, 3)).astype(np.float32)
