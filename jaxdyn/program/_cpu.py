@@ -180,21 +180,41 @@ def warn_slow(reason: str) -> None:
     )
 
 
+def warn_lowering(error: Exception) -> None:
+    """Warn that a program was compiled as written because of an error."""
+    warn_slow(f"a program could not be lowered: {error!r}")
+
+
+def trial_walk(x: ArrayLike, y: ArrayLike) -> list[Array]:
+    """A small program with a loop, for trials."""
+
+    def step(c, row):
+        c = jnp.sin(c) * row + y
+        return c, c - row
+
+    return list(lax.scan(step, y, x))
+
+
+TRIAL = np.linspace(-1, 1, 24, dtype=np.float32).reshape(4, 6)  # x; its row 1 is y
+
+
+def trial_error(last: ArrayLike, rows: ArrayLike) -> str:
+    """What is wrong with the results of `trial_walk`; empty if nothing is."""
+    c, expected = TRIAL[1], []
+    for row in TRIAL:
+        c = np.sin(c) * row + TRIAL[1]
+        expected.append(c - row)
+    error = max(np.abs(last - c).max(), np.abs(rows - np.array(expected)).max())
+    return "" if error < 1e-5 else f"a trial program was wrong by {error:.1e}"
+
+
 def _trial() -> str:
     """What is wrong with a small program; empty if nothing is."""
-
-    def walk(x, y):
-        def step(c, row):
-            c = jnp.sin(c) * row + y
-            return c, c - row
-
-        return list(lax.scan(step, y, x))
-
-    x = np.linspace(-1, 1, 24, dtype=np.float32).reshape(4, 6)
-    args = jax.device_put((x, x[1]), jax.local_devices(backend="cpu")[0])
+    args = (TRIAL, TRIAL[1])
+    args = jax.device_put(args, jax.local_devices(backend="cpu")[0])
     try:
         results = jax.eval_shape(lambda x, y: (y, x), *args)
-        program = jax.jit(lambda *args: one_call(walk, args, results))
+        program = jax.jit(lambda *args: one_call(trial_walk, args, results))
         made = program.lower(*args).compile()
         text = made.runtime_executable().serialize()  # type: ignore
         last, rows = jax.device_get(made(*args))
@@ -202,12 +222,7 @@ def _trial() -> str:
         return f"a trial program failed with {type(error).__name__}: {error}"
     if not re.search(rb"inner[\w.]*_kernel", text):  # the name of its function
         return "XLA did not compile a trial program into one function"
-    c, expected = x[1], []
-    for row in x:
-        c = np.sin(c) * row + x[1]
-        expected.append(c - row)
-    error = max(np.abs(last - c).max(), np.abs(rows - expected).max())
-    return "" if error < 1e-5 else f"a trial program was wrong by {error:.1e}"
+    return trial_error(last, rows)
 
 
 def operations(jaxpr: Jaxpr) -> set[str]:

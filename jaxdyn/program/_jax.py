@@ -210,51 +210,74 @@ def lower_on_cpu(p: Primitive, function: Callable, several: bool = True) -> None
     mlir.register_lowering(p, lowering, platform="cpu")
 
 
-def lower_kernel(
-    p: Primitive, plain: Callable, tuned: Callable, other: Callable, warn: Callable
-) -> None:
-    """Lower to `tuned` on one CPU, to `plain` on several and to `other` elsewhere.
+def lower_kernel(p: Primitive, plain: Callable, other: Callable, tuned: dict) -> None:
+    """Lower by platform: to `plain` on CPUs, to `other` elsewhere, or to its own.
 
-    All are functions as `as_written`. Arguments that are constants of the caller's
-    program become constants of the `jaxpr` of `tuned`. Where this fails, `warn` gets
-    the reason, and the program is `plain`.
+    All are functions as `as_written`. Where a program is for one device of a platform
+    in `tuned`, arguments that are constants of the caller's program become constants
+    of the `jaxpr` of that function.
+
+    Args:
+        tuned: by platform the function of its own and `warn`, which gets the exception
+            where that fails; the program is then as on others. The function for "cuda"
+            gets the `capability` of the device as well.
     """
     lower_plain = _without_axes(mlir.lower_fun(plain, multiple_results=True))
     lower_other = _without_axes(mlir.lower_fun(other, multiple_results=True))
-    lower_tuned = _without_axes(mlir.lower_fun(tuned, multiple_results=True))
+    lower_tuned = {
+        platform: _without_axes(mlir.lower_fun(function, multiple_results=True))
+        for platform, (function, _) in tuned.items()
+    }
 
     def lower(ctx, *args, jaxpr, size, batched):
-        def as_written():
-            return lower_plain(ctx, *args, jaxpr=jaxpr, size=size, batched=batched)
-
-        if "cpu" not in ctx.module_context.platforms:
-            return lower_other(ctx, *args, jaxpr=jaxpr, size=size, batched=batched)
+        platform = _only_platform(ctx)
         try:
-            if not _is_alone(ctx):
-                return as_written()
-            pairs = zip(args, batched, strict=True)
-            values = [None if b else _constant(x) for x, b in pairs]
-            free = [k for k, value in enumerate(values) if value is None]
-            return lower_tuned(
-                ctx.replace(avals_in=[ctx.avals_in[k] for k in free]),
-                *(args[k] for k in free),
-                jaxpr=with_constants(jaxpr, values),
-                size=size,
-                batched=tuple(batched[k] for k in free),
-            )
+            if platform in tuned:
+                pairs = zip(args, batched, strict=True)
+                values = [None if b else _constant(x) for x, b in pairs]
+                free = [k for k, value in enumerate(values) if value is None]
+                own = {} if platform == "cpu" else dict(capability=_capability(ctx))
+                return lower_tuned[platform](
+                    ctx.replace(avals_in=[ctx.avals_in[k] for k in free]),
+                    *(args[k] for k in free),
+                    jaxpr=with_constants(jaxpr, values),
+                    size=size,
+                    batched=tuple(batched[k] for k in free),
+                    **own,
+                )
         except Exception as error:  # whatever a release of JAX has changed
-            warn(f"a program could not be lowered: {error!r}")
-            return as_written()
+            tuned[platform][1](error)
+        is_host = "cpu" in ctx.module_context.platforms
+        as_others = lower_plain if is_host else lower_other
+        return as_others(ctx, *args, jaxpr=jaxpr, size=size, batched=batched)
 
     mlir.register_lowering(p, lower, cacheable=False)  # type: ignore
 
 
-def _is_alone(ctx: mlir.LoweringRuleContext) -> bool:
-    """Whether the program is for one CPU and this jaxlib."""
+def _only_platform(ctx: mlir.LoweringRuleContext) -> str:
+    """The platform of a program for one device and this jaxlib; empty for others."""
     module = ctx.module_context
     devices = getattr(module.axis_context, "num_devices", None) or 1
+    is_single = devices == 1 and len(module.platforms) == 1
     is_exported = module.lowering_parameters.for_export
-    return devices == 1 and tuple(module.platforms) == ("cpu",) and not is_exported
+    return module.platforms[0] if is_single and not is_exported else ""
+
+
+def _capability(ctx: mlir.LoweringRuleContext) -> int:
+    """The least compute capability among the devices of a program, 80 for 8.0.
+
+    Where they are not known it is that of the GPUs of this process, and 75 without any.
+    """
+    axes = ctx.module_context.axis_context
+    devices = getattr(axes, "device_assignment", None)
+    if devices is None:
+        devices = np.ravel(getattr(getattr(axes, "mesh", None), "devices", ()))
+    for some in (devices, jax.local_devices()):
+        found = [str(getattr(d, "compute_capability", "")) for d in some]
+        numbers = [int(c.replace(".", "")) for c in found if c]
+        if numbers:
+            return min(numbers)
+    return 75
 
 
 def _constant(x: ir.Value) -> np.ndarray | None:  # type: ignore

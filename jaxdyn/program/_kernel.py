@@ -34,7 +34,7 @@ from jaxdyn.program._cpu import (
     in_few_kernels,
     operations,
     plain_inside,
-    warn_slow,
+    warn_lowering,
 )
 from jaxdyn.program._gather import sum_rows
 from jaxdyn.program._jax import (
@@ -56,6 +56,7 @@ from jaxdyn.program._jax import (
     zero_tangent,
 )
 from jaxdyn.program._linear_map import apply
+from jaxdyn.program.cuda import one_launch, warn_plain
 
 
 def traced(
@@ -327,4 +328,9 @@ WRITTEN_OUT: dict[str, Callable] = {
 kernel_p = primitive(
     "jaxdyn_kernel", as_written, _types, batch=_batch, transpose=_transpose, jvp=_jvp
 )
-lower_kernel(kernel_p, as_written, in_chunks, in_few_kernels, warn_slow)
+lower_kernel(
+    kernel_p,
+    as_written,
+    in_few_kernels,
+    {"cpu": (in_chunks, warn_lowering), "cuda": (one_launch, warn_plain)},
+)

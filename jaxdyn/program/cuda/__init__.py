@@ -1,0 +1,4 @@
+"""Programs of one state as kernels for NVIDIA GPUs: one launch, one thread a state."""
+
+from jaxdyn.program.cuda._call import one_launch as one_launch
+from jaxdyn.program.cuda._call import warn_plain as warn_plain

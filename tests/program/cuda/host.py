@@ -1,0 +1,120 @@
+"""Kernels for GPUs, compiled for the host: values without a card."""
+
+import ctypes
+import subprocess
+from functools import cache
+from pathlib import Path
+from shutil import which
+from tempfile import mkdtemp
+
+import jax
+import numpy as np
+import pytest
+
+from jaxdyn.program._jax import Literal, with_constants
+from jaxdyn.program.cuda._kernel import BLOCK, NAME, print_kernel
+
+needs_gcc = pytest.mark.skipif(which("gcc") is None, reason="gcc is not installed")
+MACROS = """\
+#include <math.h>
+#include <stdbool.h>
+#define KERNEL static void
+#define FAST_TABLE static const
+#define TABLE static const
+#define STATE thread
+static long long thread;
+"""
+FLAGS = "-O0 -w -ffp-contract=off -std=gnu11".split()
+
+
+@cache
+def folder():
+    return Path(mkdtemp())
+
+
+def program(text, count):
+    """C text of a function that runs all threads on `count` arrays."""
+    names = ", ".join(f"p[{k}]" for k in range(count))
+    body = f"for (thread = 0; thread < threads; ++thread) {NAME}({names});"
+    return f"{MACROS}{text}\nvoid run(void **p, long long threads) {{ {body} }}\n"
+
+
+def gcc(text, name, *flags):
+    """A C text compiled."""
+    source, target = folder() / f"{name}.c", folder() / name
+    source.write_text(text)
+    subprocess.run(["gcc", *FLAGS, *flags, "-o", target, source, "-lm"], check=True)
+    return target
+
+
+@cache
+def library(text):
+    return ctypes.CDLL(str(gcc(text, f"k{library.cache_info().misses}.so", *SHARED)))
+
+
+SHARED = ("-shared", "-fPIC")
+
+
+def threads(size):
+    """All threads of all blocks, also those without a state."""
+    return -(-(size or 1) // BLOCK) * BLOCK
+
+
+def run(text, size, args, results):
+    """The results of a kernel, whose types are given, on the host."""
+    out = [np.full(a.shape, 7, a.dtype) for a in results]
+    arrays = [np.ascontiguousarray(x) for x in args] + out
+    pointers = (ctypes.c_void_p * len(arrays))(*(x.ctypes.data for x in arrays))
+    call = library(program(text, len(arrays))).run
+    call.argtypes = [ctypes.c_void_p, ctypes.c_longlong]
+    call(pointers, threads(size))
+    return out
+
+
+def printed(eqn, args, constants=()):
+    """The text of a kernel, and its arguments without constants."""
+    p = eqn.params
+    args = [np.asarray(x, v.aval.dtype) for x, v in zip(args, eqn.invars, strict=True)]
+    folded = [
+        x if isinstance(v, Literal) or v in constants else None
+        for x, v in zip(args, eqn.invars, strict=True)
+    ]
+    free = [k for k, x in enumerate(folded) if x is None]
+    closed = with_constants(p["jaxpr"], folded)
+    text = print_kernel(closed, p["size"], [p["batched"][k] for k in free])
+    return text, [args[k] for k in free]
+
+
+def evaluate(function, *args):
+    """The results of a function, all of its kernels as C on the host.
+
+    `evaluate.kernels` is their texts.
+    """
+    evaluate.kernels = []
+    closed, shape = jax.make_jaxpr(function, return_shape=True)(*args)
+    out = _interpret(closed, jax.tree.leaves(args))
+    return jax.tree.unflatten(jax.tree.structure(shape), out)
+
+
+def _interpret(closed, args):
+    jaxpr = closed.jaxpr
+    constants = set(jaxpr.constvars)
+    pairs = zip([*jaxpr.constvars, *jaxpr.invars], [*closed.consts, *args], strict=True)
+    known = dict(pairs)
+
+    def value(x):
+        return x.val if isinstance(x, Literal) else known[x]
+
+    for eqn in jaxpr.eqns:
+        own = [value(x) for x in eqn.invars]
+        if eqn.primitive.name == "jaxdyn_kernel":
+            text, own = printed(eqn, own, constants)
+            evaluate.kernels.append(text)
+            out = run(text, eqn.params["size"], own, [x.aval for x in eqn.outvars])
+        elif eqn.primitive.name in ("jit", "pjit"):
+            out = _interpret(eqn.params["jaxpr"], own)
+        else:
+            out = eqn.primitive.bind(*own, **eqn.params)
+            out = out if eqn.primitive.multiple_results else [out]
+        known |= zip(eqn.outvars, out, strict=True)
+    return [value(x) for x in jaxpr.outvars]

@@ -1,0 +1,158 @@
+"""Operations of programs as C, one by one."""
+
+import subprocess
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import pytest
+from jax import lax
+
+from jaxdyn.program._kernel import bind, traced
+from jaxdyn.program.cuda._kernel import print_kernel
+from jaxdyn.program.cuda._types import UnknownError
+from tests.program.cuda.host import (
+    evaluate,
+    gcc,
+    needs_gcc,
+    printed,
+    program,
+    threads,
+)
+
+pytestmark = needs_gcc
+
+
+def kernel(function, *args):
+    """A function of arrays with one row for each state, as one kernel."""
+    flags = [True] * len(args)
+    return bind(traced(function, args, flags, True), args, len(args[0]), flags)
+
+
+def check(function, *args, tolerance=1e-14):
+    """A kernel and the function itself, for all states."""
+    found = evaluate(lambda *args: kernel(function, *args), *args)
+    expected = jax.vmap(function)(*args)
+    for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
+        assert a.dtype == b.dtype
+        np.testing.assert_allclose(a, b, rtol=tolerance, atol=tolerance)
+
+
+def numbers(x):
+    y, i = jnp.abs(x) + 0.1, jnp.round(3 * x).astype(jnp.int32)
+    floats = [x + y, x - y, x * y, x / y, -x, jnp.sqrt(y), lax.rsqrt(y), jnp.abs(x)]
+    floats += [jnp.sin(x), jnp.cos(x), jnp.tan(x), jnp.arctan2(x, y), jnp.tanh(x)]
+    floats += [jnp.exp(x), jnp.expm1(x), jnp.log(y), jnp.log1p(y), jnp.cbrt(x)]
+    floats += [jnp.arcsin(jnp.tanh(x)), jnp.arccos(jnp.tanh(x)), jnp.arctan(x), y**x]
+    floats += [x**2, x**5, y**-3, jnp.square(x), jnp.sign(x), jnp.floor(x), jnp.ceil(x)]
+    floats += [jnp.round(2 * x), jnp.maximum(x, y), jnp.minimum(x, 0), x.clip(-1, 1)]
+    floats += [jnp.where(x < 0, x, y), jnp.fmod(x, y), jnp.sinh(x), jnp.cosh(x)]
+    floats += [jax.nn.sigmoid(x), lax.erf(x), lax.select_n(abs(i) % 3, x, y, x * y)]
+    flags = (x < y) & (x != 0) | ~(x >= 0.5) ^ jnp.isfinite(x)
+    whole = [i + 1, -i, i * i, lax.rem(i, jnp.int32(2)), lax.div(i, jnp.int32(2)), ~i]
+    return jnp.stack(floats), flags, jnp.stack(whole), x.astype(jnp.int32)
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32"])
+def test_scalar_operations(dtype, rng):
+    x = rng.normal(size=(5, 9)).astype(dtype)
+    check(numbers, x, tolerance=1e-14 if dtype == "float64" else 2e-6)
+
+
+def places(x, k):
+    y = jnp.pad(x[:, ::-1].T, ((1, 0), (0, 2)), constant_values=0.5)
+    z = jnp.concatenate([y[1:3], jnp.full((1, y.shape[1]), 2.0)])
+    taken = x[jnp.array([2, 0, 2])], x[:, k], x[k, 1:], x.at[:, 1].get()
+    cut = lax.dynamic_slice(x, (k, k), (2, 2))
+    changed = lax.dynamic_update_slice(x, cut, (0, k))
+    sums = x.sum(), x.max(axis=0), x.prod(axis=1), jnp.cumsum(x, axis=0)
+    parts = x @ x.T, jnp.einsum("ij,kj->ik", x, z[:, :4])
+    return y, z, taken, cut, changed, sums, parts, jnp.iinfo(jnp.int32).min + k
+
+
+@pytest.mark.parametrize("rows", [4, 80])
+def test_places_and_sums(rows, rng):
+    x = rng.normal(size=(3, rows, 4))
+    check(places, x, np.array([0, 2, 9]), tolerance=1e-13)
+
+
+def test_loops_with_large_and_small_carries(rng):
+    def step(carry, row):
+        return (carry[1], jnp.sin(carry[0]) + row), (carry[0] * row, row, jnp.ones(2))
+
+    def walk(x):
+        rows = jnp.tile(x, (60, 1))
+        back = lax.scan(step, (x[0], x[1]), rows, reverse=True)
+        wide = jnp.tile(x, (1, 120))
+        return back, lax.scan(step, (wide[0], wide[1]), jnp.tile(wide, (30, 1)))
+
+    check(walk, rng.normal(size=(4, 3, 3)), tolerance=1e-13)
+
+
+def test_conditions_and_branches(rng):
+    def power(state):
+        return state[0] + 1, state[1] * state[1]
+
+    def many(x):
+        start = 0, x + 1
+        squared = lax.while_loop(lambda s: (s[0] < 5) & (s[1].max() < 9), power, start)
+        cases = [jnp.sin, lambda x: 2 * x, jnp.negative]
+        chosen = lax.switch(jnp.int32(3 * x[0, 0]), cases, x)
+        return squared, chosen, lax.cond(x[0, 0] > 0, jnp.cos, jnp.exp, x)
+
+    check(many, rng.normal(size=(6, 3, 3)))
+
+
+def test_long_loops_are_loops_of_few_lines(rng):
+    def long(x):
+        return lax.scan(lambda c, r: (jnp.sin(c) * r, c), x[0], x)
+
+    size = {}
+    for n in (300, 3000):
+        closed, _ = traced(long, [np.zeros((1, n, 3))], [True], True)
+        size[n] = print_kernel(closed, 1, [True]).count("\n")
+    assert size[300] == size[3000] < 40
+
+
+def test_a_carry_may_change_places(rng):
+    def swapped(x):
+        return lax.fori_loop(
+            0, 2001, lambda _, c: (c[1], c[0], c[1] + 0 * c[2]), tuple(x)
+        )
+
+    check(swapped, rng.normal(size=(3, 3)))
+
+
+def test_nan_wins_and_infinity_is_a_number():
+    x = np.array([[np.nan, 1.0, np.inf], [2.0, np.nan, -np.inf]])
+    check(lambda x: (jnp.maximum(x[0], x[1]), x.min(), jnp.where(x > 1, jnp.inf, x)), x)
+
+
+def test_an_operation_that_is_not_known_is_named():
+    def sorted_rows(x):
+        return jnp.sort(x)
+
+    closed, _ = traced(sorted_rows, [np.zeros((1, 3))], [True], True)
+    with pytest.raises(UnknownError, match="the operation sort"):
+        print_kernel(closed, 1, [True])
+    with pytest.raises(UnknownError, match="the type float16"):
+        closed, _ = traced(jnp.sin, [np.zeros((1, 3), np.float16)], [True], True)
+        print_kernel(closed, 1, [True])
+
+
+def test_no_access_is_out_of_bounds(rng):
+    """Address and undefined-behaviour sanitizers find nothing."""
+    x, k = rng.normal(size=(3, 80, 4)), np.array([0, 2, 9])
+    closed = jax.make_jaxpr(lambda *args: kernel(places, *args))(x, k)
+    (eqn,) = closed.eqns
+    text, args = printed(eqn, [x, k])
+    sizes = [np.asarray(x).nbytes for x in args]
+    sizes += [v.aval.size * v.aval.dtype.itemsize for v in eqn.outvars]
+    made = ", ".join(f"calloc({n}, 1)" for n in sizes)
+    main = f"int main() {{ void *p[] = {{{made}}}; run(p, {threads(3)}); }}"
+    whole = "#include <stdlib.h>\n" + program(text, len(sizes)) + main
+    check = "-fsanitize=address,undefined", "-fno-sanitize-recover"
+    made = gcc(whole, "checked", *check)
+    options = {"ASAN_OPTIONS": "detect_leaks=0"}
+    result = subprocess.run([made], env=options, capture_output=True, text=True)
+    assert (result.returncode, result.stderr) == (0, "")
