@@ -185,7 +185,7 @@ def warn_lowering(error: Exception) -> None:
     warn_slow(f"a program could not be lowered: {error!r}")
 
 
-def trial_walk(x: ArrayLike, y: ArrayLike) -> list[Array]:
+def trial_walk(x: ArrayLike, y: ArrayLike) -> list[ArrayLike]:
     """A small program with a loop, for trials."""
 
     def step(c, row):
