@@ -248,7 +248,7 @@ def _slopes(
     size: int | None,
     batched: tuple[bool, ...],
     places: tuple[int, ...],
-) -> list[Value]:
+) -> Sequence[Value]:
     """The tangents of the smooth results, by all arguments and the tangents of some."""
     smooth = [jnp.issubdtype(a.dtype, jnp.inexact) for a in jaxpr.out_avals]
     function, count = jaxpr_as_fun(jaxpr), len(batched)
@@ -296,7 +296,7 @@ def _pulled(
     batched: tuple[bool, ...],
     places: tuple[int, ...],
     linear: tuple[int, ...],
-) -> list[Value]:
+) -> Sequence[Value]:
     """The cotangents of `linear` arguments, by the others and those of some results."""
     function = jaxpr_as_fun(jaxpr)
     known = [k for k in range(len(batched)) if k not in linear]
