@@ -236,10 +236,8 @@ class Text:
         return i
 
     def _find(self, key: tuple) -> int | None:
-        for block in reversed(self._known):
-            if key in block:
-                return block[key]
-        return None
+        found = (block[key] for block in reversed(self._known) if key in block)
+        return next(found, None)
 
     def store(
         self, array: str, terms: tuple, offset: int, i: int, known: bool = False
