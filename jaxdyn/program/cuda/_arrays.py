@@ -99,7 +99,7 @@ def set_entries(
     text: Text, dtype: np.dtype, targets: np.ndarray, values: np.ndarray
 ) -> None:
     """Sets regular entries of an array, in a loop if there are many."""
-    if not text.is_large(targets.size):
+    if not text.is_large(targets.shape):
         for target, value in zip(targets.ravel(), values.ravel(), strict=True):
             place = text.place(int(text.kinds(target)))
             offset = int(text.offsets(target))
@@ -220,7 +220,7 @@ def reduction(
 ) -> np.ndarray:
     """For each entry of the first axes the terms of all entries of the last, paired."""
     *outer, length = operands[0].shape
-    if not text.is_large(operands[0].size):
+    if not text.is_large(operands[0].shape):
         flat = [x.reshape(-1, length).tolist() for x in operands]
         results = []
         for rows in zip(*flat, strict=True):

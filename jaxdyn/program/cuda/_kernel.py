@@ -8,9 +8,10 @@ from jaxdyn.program._jax import ClosedJaxpr
 from jaxdyn.program.cuda._arrays import write
 from jaxdyn.program.cuda._program import LINES, Printer
 from jaxdyn.program.cuda._scalars import Text
-from jaxdyn.program.cuda._types import c_type, literal
+from jaxdyn.program.cuda._types import UnknownError, c_type, literal
 
 NAME, BLOCK = "jaxdyn", 128
+LOCAL = 131_072  # bytes of a thread's own memory, which a GPU sets aside for all
 CONSTANT = 60_000  # bytes of constant memory; more tables are in global memory
 MACROS = f"""\
 #define KERNEL extern "C" __global__ void __launch_bounds__({BLOCK})
@@ -96,6 +97,13 @@ def _head(program: ClosedJaxpr, size: int | None, batched: Sequence[bool]) -> st
 
 
 def _arrays(text: Text, used: set, direct: dict[str, str]) -> list[str]:
+    own = [text.arrays[name] for name in text.arrays if name in used - direct.keys()]
+    memory = sum(dtype.itemsize * size for dtype, size in own)
+    if memory > LOCAL:
+        raise UnknownError(
+            f"it needs {memory} bytes of memory for each thread, more than {LOCAL}; "
+            "the gradient of a long rollout needs less with `every`"
+        )
     lines = []
     for name, (dtype, size) in text.arrays.items():
         if name in direct:

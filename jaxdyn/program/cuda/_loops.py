@@ -30,7 +30,7 @@ class Carry:
         self.arrays: list[str | None] = []
         for dtype, x in zip(types, start, strict=True):
             name = None
-            if not text.is_large(x.size):
+            if not text.is_large(x.shape):
                 flat = [mutable(text, dtype, i) for i in x.ravel().tolist()]
                 ids = np.array(flat, np.int64).reshape(x.shape)
             else:
@@ -192,7 +192,7 @@ def switch(
     results, names = [], []
     for dtype, shape in zip(types, shapes, strict=True):
         size, name = int(np.prod(shape)), None
-        if not text.is_large(size):
+        if not text.is_large(shape):
             ids = np.array([mutable(text, dtype, None) for _ in range(size)], np.int64)
         else:
             name = text.array(dtype, size)

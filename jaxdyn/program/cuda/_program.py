@@ -93,7 +93,7 @@ class Printer:
     ) -> np.ndarray:
         args = list(np.broadcast_arrays(*args))
         is_number = all((self.text.kinds(x) == NUMBER).all() for x in args)
-        if is_number or not self.text.is_large(args[0].size):
+        if is_number or not self.text.is_large(args[0].shape):
             return array(self.text, name, made, dtype, args, types)
         one = partial(scalar, self.text, name, made, dtype)
         return _arrays.large_operation(self.text, dtype, types, args, one)

@@ -5,6 +5,7 @@ entry of an array in memory, which is read when it is first used. So what only m
 data is done on the arrays of ids and leaves no trace in the text.
 """
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,11 +16,7 @@ import numpy as np
 from jaxdyn.program.cuda._types import c_type, literal
 
 NUMBER, VARIABLE = -1, -2
-LARGE, SMALL = 256, 16  # entries of an array; in long programs the latter are many
-
-
-def _nothing() -> None:
-    pass
+LONG, LARGE = 48, 256  # rows, and entries, from which on an array is in memory
 
 
 @dataclass(frozen=True)
@@ -44,7 +41,7 @@ class Text:
     """The lines of a kernel, and what the ids in them stand for.
 
     Attributes:
-        limit: the lines up to which loops and small arrays are written out.
+        limit: the lines up to which loops are written out.
         lines: the body of the kernel.
         arrays: (type, entries) of the arrays of one thread, by name.
         tables: arrays of constants, by name.
@@ -67,9 +64,9 @@ class Text:
         self._count = 0
         self.waiting: dict[str, Callable] = {}  # of arrays that are yet to be set
 
-    def is_large(self, size: int) -> bool:
+    def is_large(self, shape: Sequence[int]) -> bool:
         """Whether an array is in memory, and not in variables of its own."""
-        return size >= (LARGE if len(self.lines) < self.limit else SMALL)
+        return max(shape, default=1) >= LONG or math.prod(shape) >= LARGE
 
     # --- ids
 
@@ -230,7 +227,8 @@ class Text:
         if known is not None:
             return known
         for array in uses:
-            self.waiting.get(array, _nothing)()
+            if array in self.waiting:
+                self.waiting[array]()
         name = self.fresh("v")
         text = f"const {c_type(dtype)} {name} = {text};"
         self.lines.append(Line(name, text, uses, len(self._known)))
@@ -238,10 +236,8 @@ class Text:
         return i
 
     def _find(self, key: tuple) -> int | None:
-        for block in reversed(self._known):
-            if key in block:
-                return block[key]
-        return None
+        found = (block[key] for block in reversed(self._known) if key in block)
+        return next(found, None)
 
     def store(
         self, array: str, terms: tuple, offset: int, i: int, known: bool = False

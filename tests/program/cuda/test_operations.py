@@ -83,8 +83,8 @@ def test_loops_with_large_and_small_carries(rng):
     def walk(x):
         rows = jnp.tile(x, (60, 1))
         back = lax.scan(step, (x[0], x[1]), rows, reverse=True)
-        wide = jnp.tile(x, (1, 120))
-        return back, lax.scan(step, (wide[0], wide[1]), jnp.tile(wide, (30, 1)))
+        wide = jnp.tile(x, (1, 30))
+        return back, lax.scan(step, (wide[0], wide[1]), jnp.tile(wide, (9, 1)))
 
     check(walk, rng.normal(size=(4, 3, 3)), tolerance=1e-13)
 
@@ -137,6 +137,16 @@ def test_an_operation_that_is_not_known_is_named():
         print_kernel(closed, 1, [True])
     with pytest.raises(UnknownError, match="the type float16"):
         closed, _ = traced(jnp.sin, [np.zeros((1, 3), np.float16)], [True], True)
+        print_kernel(closed, 1, [True])
+
+
+def test_too_much_memory_for_a_thread_is_an_error():
+    def back(x):
+        kept = lax.scan(lambda c, r: (c * r, jnp.sin(c)), x[0], x)[1]
+        return lax.scan(lambda c, r: (c + r, None), x[0], kept, reverse=True)[0]
+
+    closed, _ = traced(back, [np.zeros((1, 20_000, 3))], [True], True)
+    with pytest.raises(UnknownError, match="480000 bytes of memory for each thread"):
         print_kernel(closed, 1, [True])
 
 
