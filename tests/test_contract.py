@@ -219,7 +219,7 @@ each_function = each(FUNCTIONS)
 # the others are made of these, which stand for them in every run
 WALKS = {"inverse_dynamics", "mass_matrix", "forward_dynamics", "regressor"}
 WALKS |= {"linearize"}
-each_constant = each(FUNCTIONS, FUNCTIONS.keys() - WALKS)  # as most tests have it
+each_constant = each(FUNCTIONS, FUNCTIONS.keys() - {"forward_dynamics", "regressor"})
 # `linearize` stands for both in a batch; tests/algorithms/derivatives compiles them
 SHORT = {"frame_poses", "body_velocities", "body_accelerations"}  # in those of bases
 LONG = {"coriolis_matrix", "regressor", "rollout"}  # to compile, in all derivatives
@@ -228,10 +228,12 @@ LONG |= {"bias_forces", "gravity_forces"}  # of the walk of `inverse_dynamics`
 CURVED = {"forward_dynamics", "kinetic_energy", "jacobian", "integrate", "difference"}
 CURVED |= {"forward_kinematics"}
 each_compiled = each(FUNCTIONS, FUNCTIONS.keys() - CURVED)
-each_batched = each(FUNCTIONS, EXTRA | SLOPES | SHORT | LONG - {"rollout"})
+each_batched = each(FUNCTIONS, FUNCTIONS.keys() - CURVED - WALKS)
+DERIVED = {"joint_reactions", "denoc_matrices", "factor", "gibbs_function", "power"}
+DERIVED |= {"jacobian_dot_qd", "joint_constraints", "centroidal_momentum_matrix"}
 each_differentiated = each(  # tests/simulate/test_rollout.py
     (n for n in FUNCTIONS if n != "linearize"),
-    EXTRA | SLOPES | SHORT | LONG | {"joint_reactions", "denoc_matrices"},
+    EXTRA | SLOPES | SHORT | LONG | DERIVED,
 )
 each_curved = each(
     (n for n in FUNCTIONS if n != "linearize"), FUNCTIONS.keys() - CURVED

@@ -106,6 +106,7 @@ def assert_states_agree(case, run):
                 assert error < bar, (key, method, error)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", often("random_spherical_chain"))
 def test_all_methods_agree_with_independent_software(name):
     assert_states_agree(CASES[name], jax.jit(everything))

@@ -174,6 +174,7 @@ def test_regressor_and_parameters(model):
     )
 
 
+@pytest.mark.parametrize("model", SLOW, indirect=True)
 def test_forward_dynamics_undo_inverse_dynamics(model):
     q, qd, qdd, _ = state(model)
     tau = jd.inverse_dynamics(model, q, qd, qdd)
@@ -318,6 +319,7 @@ def test_derivatives_with_loops():
     close(B[loop.nv :], forward[0], 1e-9)
 
 
+@pytest.mark.slow
 def test_a_joint_without_mass_may_follow_one_that_has():
     b = jd.ModelBuilder("hand")
     body = jd.Inertial.rod(1.0, (0, 0, 0), (0.3, 0, 0))

@@ -32,6 +32,7 @@ def assert_same(found, expected):
         np.testing.assert_allclose(x, y, rtol=1e-11, atol=1e-11)
 
 
+@pytest.mark.slow
 @pytest.mark.first
 @pytest.mark.parametrize("unrolled", [_cpu.UNROLLED, 600, 1])
 def test_a_batch_of_rollouts_and_its_gradient_have_the_values_of_the_cpu(

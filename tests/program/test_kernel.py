@@ -66,6 +66,7 @@ def loss(function):
     return value
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("mode", [jax.jacfwd, jax.jacrev])
 def test_derivatives_of_any_order_and_mode_are_those_of_the_function(mode, rng):
     args = arguments(rng)
@@ -116,6 +117,7 @@ def test_traced_values_of_the_caller_become_arguments():
     np.testing.assert_array_equal(jax.vmap(total)(jnp.arange(4.0)), 3 * np.arange(4.0))
 
 
+@pytest.mark.first
 @pytest.mark.parametrize("name", ["forward_dynamics", "inverse_dynamics"])
 def test_the_recursions_and_their_gradients_are_kernels(name, rng):
     model = jd.robots.puma_560()

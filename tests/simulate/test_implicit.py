@@ -172,6 +172,7 @@ def test_the_longest_explicit_step_is_where_oscillations_begin_to_grow():
     assert jd.stable_step(joint(), jnp.zeros(1)) == jnp.inf
 
 
+@pytest.mark.slow
 def test_a_linearized_step_is_the_step_nearby(rng):
     model = jd.robots.random_tree(1, 3, joints=("spherical", "revolute"))
     model = model.replace(damping=0.1)

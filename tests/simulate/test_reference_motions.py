@@ -30,6 +30,7 @@ def deviation(found, reference):
     return np.abs(found - reference).max()
 
 
+@pytest.mark.slow
 @pytest.mark.first
 @pytest.mark.parametrize("case", cases("gripper"), ids=lambda case: case["variant"])
 def test_gripper_falls_as_computed_elsewhere(case):

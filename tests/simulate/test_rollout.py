@@ -20,6 +20,7 @@ def stepped(model, q, qd, taus, dt):
     return jnp.stack(qs), jnp.stack(qds)
 
 
+@pytest.mark.slow
 @pytest.mark.first
 @pytest.mark.parametrize(
     "make", [lambda: every_joint(1, branched=False), jd.robots.puma_560]

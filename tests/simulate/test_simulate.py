@@ -156,6 +156,7 @@ def test_dense_output_is_as_good_as_the_rows():
         rows.at(0.1)
 
 
+@pytest.mark.slow
 def test_a_joint_limit_ends_the_motion_exactly_and_its_time_is_differentiable():
     model, q = pendulum(lower=-1.0, upper=2.0), jnp.array([0.5])
     ts = jnp.linspace(0.0, 1.0, 11)

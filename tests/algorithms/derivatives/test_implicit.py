@@ -114,6 +114,7 @@ def alone():
     return f, x
 
 
+@pytest.mark.slow
 def test_second_derivatives_by_velocities_alone_are_second_differences(alone):
     f, x = alone
     g, at = jax.jit(lambda qd: f("qd", qd)), x["qd"]
@@ -122,6 +123,7 @@ def test_second_derivatives_by_velocities_alone_are_second_differences(alone):
     np.testing.assert_allclose(second, expected, atol=1e-12)
 
 
+@pytest.mark.first
 @pytest.mark.parametrize(
     "name, outer, inner",
     [(name, "forward", "reverse") for name in ("qd", "tau", "f_ext")]
@@ -136,6 +138,7 @@ def test_second_derivatives_by_one_argument_alone_exist_in_all_modes(
     assert jax.eval_shape(second, x[name]).shape == 2 * x[name].shape
 
 
+@pytest.mark.slow
 def test_solutions_with_the_factor_of_forward_dynamics_vary_with_the_inertia():
     model = jd.robots.random_tree(2, 2, joints=("revolute",), branching=0.0)
     q, b, v = jnp.array([0.3, -0.4]), jnp.array([1.0, 2.0]), jnp.array([0.5, 1.5])

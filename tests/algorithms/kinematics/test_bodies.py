@@ -173,6 +173,7 @@ def test_accelerations_are_the_rates_of_velocities_for_every_joint(seed, rng):
     np.testing.assert_allclose(rates.w, a.dw, atol=1e-12)
 
 
+@pytest.mark.slow
 def test_jacobian_times_rates_is_the_velocity_of_every_body(rng):
     model = every_joint()
     q, qd, _ = random_state(model, rng)

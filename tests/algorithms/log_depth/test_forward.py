@@ -125,6 +125,7 @@ def assert_slopes(snake, size):
         np.testing.assert_allclose(a, c, rtol=size)
 
 
+@pytest.mark.slow
 def test_derivatives_by_state_and_parameters_are_differences(snake):
     assert_slopes(snake, 1e-8)
 
@@ -138,7 +139,6 @@ def test_they_are_so_at_256_joints():
     assert_slopes((model, (q, 0.1 * w, w[::-1]), w), 1e-8)
 
 
-@pytest.mark.slow
 def test_gradients_are_those_of_the_sequential_method(snake):
     model, state, w = snake
 
