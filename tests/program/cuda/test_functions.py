@@ -82,7 +82,7 @@ def test_gradients_by_the_model_and_all_arrays(name, rng):
     if name == "mass_matrix_by_denoc":
         pytest.skip("its transpose scatters, which is compiled as written")
     if name in SLOPES:
-        pytest.skip("gcc and the CPU take minutes for the derivatives of derivatives")
+        pytest.skip("its slopes are curvatures: test_second_derivatives")
     model = fork_with_massless_body()
     combination = scalar(name, model, rng)
     slope = jax.grad(combination, (0, 1), allow_int=True)
