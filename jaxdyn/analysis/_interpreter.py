@@ -11,7 +11,7 @@ import numpy as np
 from jaxdyn.analysis._arrays import INDEXED, MOVES, evaluate
 from jaxdyn.analysis._matrices import RULES
 from jaxdyn.analysis._scalars import FUNCTIONS, Scalars
-from jaxdyn.program import WRITTEN_OUT, ClosedJaxpr, Jaxpr, Literal, traced_name
+from jaxdyn.program import CALLS, WRITTEN_OUT, ClosedJaxpr, Jaxpr, Literal, traced_name
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,9 +25,6 @@ Value = np.ndarray | Symbols
 
 _SAME = (  # primitives that change nothing that is counted
     "copy_p stop_gradient optimization_barrier reduce_precision"
-).split()
-_CALLS = (  # primitives that call a program
-    "jit pjit remat2 closed_call core_call custom_jvp_call custom_vjp_call"
 ).split()
 
 
@@ -83,7 +80,7 @@ class Interpreter:
         if name == "custom_jvp_call" and traced_name(params["call_jaxpr"]) == "cos_sin":
             cos, sin = (partial(self.scalars.function, f) for f in ("cos", "sin"))
             return [self._each(cos, args), self._each(sin, args)]
-        if name in _CALLS:
+        if name in CALLS:
             called = "jaxpr" if "jaxpr" in params else "call_jaxpr"
             return self.run(params[called], args)
         if name in WRITTEN_OUT:

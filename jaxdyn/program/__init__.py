@@ -25,6 +25,7 @@ from jaxdyn.program._path_sums import path_sum as path_sum
 from jaxdyn.program._path_sums import subtree_sum as subtree_sum
 from jaxdyn.program._public import alone as alone
 from jaxdyn.program._public import compiled as compiled
+from jaxdyn.program._states import CALLS as CALLS
 from jaxdyn.program._walk import Laned as Laned
 from jaxdyn.program._walk import collect as collect
 from jaxdyn.program._walk import from_parents as from_parents

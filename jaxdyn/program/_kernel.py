@@ -224,20 +224,31 @@ def _jvp(
 
     That kernel computes anew what it needs of the values: in cache this costs less than
     to store it and read it back, and a long simulation stores nothing but its states.
+    Where the program cannot be one function, nor can its derivatives: those of all
+    states together then share its values, and sums over states are sums in each step.
     """
     moving = tuple(k for k, t in enumerate(tangents) if not isinstance(t, Zero))
-    out = kernel_p.bind(*primals, jaxpr=jaxpr, size=size, batched=batched)
-    args = [*primals, *(tangents[k] for k in moving)]
-    options = dict(jaxpr=jaxpr, size=size, batched=tuple(batched), places=moving)
-    slopes = iter(_slopes(args, **options))
+    moved = [tangents[k] for k in moving]
+    options: Any = dict(jaxpr=jaxpr, size=size, batched=tuple(batched))
     smooth = [jnp.issubdtype(a.dtype, jnp.inexact) for a in jaxpr.out_avals]
+    if fits(jaxpr):
+        out = kernel_p.bind(*primals, **options)
+        slopes = iter(_slopes([*primals, *moved], **options, places=moving))
+    else:
+
+        def of_moving(*some):
+            return _plain(*filled(primals, moving, some), **options)
+
+        out, found = jax.jvp(of_moving, [primals[k] for k in moving], moved)
+        slopes = iter([t for t, s in zip(found, smooth, strict=True) if s])
     none = [zero_tangent(x) for x in out]
     return out, [next(slopes) if s else z for z, s in zip(none, smooth, strict=True)]
 
 
 # solvers trace the derivatives of one step many times: JAX keeps these programs
-OPTIONS = "jaxpr", "size", "batched", "places"
-_derivative = partial(jax.jit, static_argnames=OPTIONS, inline=INLINE)
+OPTIONS = "jaxpr", "size", "batched"
+_derivative = partial(jax.jit, static_argnames=(*OPTIONS, "places"), inline=INLINE)
+_plain = jax.jit(as_written, static_argnames=OPTIONS, inline=INLINE)
 
 
 @_derivative
@@ -287,7 +298,7 @@ def _transpose(
     return filled([None] * len(args), linear, summed)
 
 
-@partial(_derivative, static_argnames=(*OPTIONS, "linear"))
+@partial(_derivative, static_argnames=(*OPTIONS, "places", "linear"))
 def _pulled(
     values: Sequence[Value],
     *,

@@ -39,8 +39,8 @@ PAIRS: dict[str, Callable] = {
     "reduce_and": lax.bitwise_and,
     "reduce_or": lax.bitwise_or,
 }
-CALLS = {"jit", "pjit", "closed_call", "checkpoint"}
-CALLS |= {"custom_jvp_call", "custom_vjp_call"}
+CALLS = {"jit", "pjit", "closed_call", "custom_jvp_call", "custom_vjp_call"}
+CALLS |= {"checkpoint", "remat2"}  # `jax.checkpoint`, by the name of the release
 
 
 @dataclass(frozen=True)
@@ -230,12 +230,12 @@ def _loop_varies(params: dict, arguments: Sequence[bool]) -> list[bool]:
         varies[first : first + count] = both
 
 
-def count(jaxpr: Jaxpr) -> int:
+def count(jaxpr: Jaxpr, each_step: bool = True) -> int:
     """How many operations a program has, those of a loop in each of its steps."""
     total = 0
     for eqn in jaxpr.eqns:
-        inner = sum(map(count, programs(eqn.params)))
-        total += max(1, inner * eqn.params.get("length", 1))
+        inner = sum(count(program, each_step) for program in programs(eqn.params))
+        total += max(1, inner * (eqn.params.get("length", 1) if each_step else 1))
     return total
 
 

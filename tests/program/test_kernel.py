@@ -109,6 +109,33 @@ def test_a_kernel_has_no_kernels_inside_but_what_cannot_be_one_has(rng):
     assert kernels(factored) == 2
 
 
+def products(a, b):
+    """Products along one axis and along two, with axes in common and without."""
+    both = jnp.einsum("ijk,jlk->jil", a, b)
+    return both, jnp.tensordot(a, b[:3], [[1, 2], [1, 2]]), a[0] @ b[0, 0]
+
+
+def test_small_products_of_matrices_are_part_of_a_kernel(rng):
+    a, b = (jnp.asarray(rng.normal(size=s)) for s in ((5, 3, 4, 2), (4, 4, 2)))
+    own = jax.jit(jax.vmap(kernel(products), (0, None)))
+    assert "dot_general" not in own.lower(a, b).as_text()
+    assert_same(own(a, b), jax.vmap(products, (0, None))(a, b))
+
+
+def test_derivatives_of_what_cannot_be_one_sum_over_states_in_each_step(rng):
+    def network(w, x):
+        return jax.lax.scan(lambda x, _: (jnp.tanh(w @ x), None), x, length=3)[0]
+
+    w, x = (jnp.asarray(rng.normal(size=s)) for s in ((30, 30), (5, 30)))
+
+    def slope(function):
+        batch = jax.vmap(function, (None, 0))
+        return jax.grad(lambda w: (batch(w, x) ** 2).sum())
+
+    assert "5,30,30" not in str(jax.make_jaxpr(slope(kernel(network)))(w))
+    assert_same(jax.jit(slope(kernel(network)))(w), slope(network)(w), 1e-13)
+
+
 def test_traced_values_of_the_caller_become_arguments():
     def total(c):
         return kernel(lambda x: x * c)(jnp.arange(3.0)).sum()

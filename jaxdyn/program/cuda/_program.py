@@ -18,7 +18,6 @@ from jaxdyn.program.cuda._operations import Operation, array, rule, scalar, sele
 from jaxdyn.program.cuda._scalars import NUMBER, Text
 from jaxdyn.program.cuda._types import UnknownError
 
-INLINED = CALLS | {"remat2"}  # `jax.checkpoint`, by a name of some releases
 LINES = 6000  # loops are written out as long as there are not more
 Values = list[np.ndarray]
 
@@ -64,7 +63,7 @@ class Printer:
         if name in MOVES:
             out = MOVES[name](*args, params)
             return out if isinstance(out, list) else [out]
-        if name in INLINED:
+        if name in CALLS:
             inner = params["jaxpr" if "jaxpr" in params else "call_jaxpr"]
             return self.run(_closed(inner), args)
         own = getattr(self, f"do_{name}", None)
