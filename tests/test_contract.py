@@ -199,45 +199,44 @@ LARGE = {  # results with a row or a block for every body
     "regressor",
     "rollout_by_implicit_midpoint",
 }
-# other ways to the same quantity: for `make test-all`
-EXTRA = {"lagrangian", "natural_complement"} | {n for n in FUNCTIONS if "_by_" in n}
+# What is in every run; `make test-all` asks everything of every function. Other ways to
+# the same quantity, and what is made of the same walks, follow from these.
+CURVED = set(
+    "forward_dynamics kinetic_energy jacobian integrate difference "
+    "forward_kinematics".split()
+)
+OTHER_WAYS = {"lagrangian", "natural_complement"} | {
+    n for n in FUNCTIONS if "_by_" in n
+}
+IN_EVERY_RUN = {
+    "types": FUNCTIONS.keys() - OTHER_WAYS,
+    "jit": CURVED,
+    "constants": {"forward_dynamics", "regressor"},
+    "vmap": CURVED | {"inverse_dynamics", "mass_matrix", "regressor", "linearize"},
+    "slopes": CURVED
+    | set(
+        "body_accelerations_on_a_moving_base to_pi from_pi pseudo_inertia "
+        "from_log_cholesky center_of_mass configuration_rate neutral "
+        "inertial_parameters inverse_dynamics mass_matrix dynamic_parameters "
+        "potential_energy momentum to_mujoco from_mujoco".split()
+    ),
+    "curvatures": CURVED,
+}
 
 
-def each(names, extra=EXTRA):
+def each_function(kind, without=()):
+    """All functions; those that are not in every run for this kind of test are slow."""
     return pytest.mark.parametrize(
         "name",
         [
-            pytest.param(name, marks=[pytest.mark.slow] if name in extra else [])
-            for name in names
+            pytest.param(
+                name, marks=[] if name in IN_EVERY_RUN[kind] else [pytest.mark.slow]
+            )
+            for name in FUNCTIONS
+            if name not in without
         ],
         scope="module",  # one function after another: its tests share a program
     )
-
-
-SLOPES = {"linearize", "inverse_dynamics_derivatives"}  # their slopes are curvatures
-each_function = each(FUNCTIONS)
-# the others are made of these, which stand for them in every run
-WALKS = {"inverse_dynamics", "mass_matrix", "forward_dynamics", "regressor"}
-WALKS |= {"linearize"}
-each_constant = each(FUNCTIONS, FUNCTIONS.keys() - {"forward_dynamics", "regressor"})
-# `linearize` stands for both in a batch; tests/algorithms/derivatives compiles them
-SHORT = {"frame_poses", "body_velocities", "body_accelerations"}  # in those of bases
-LONG = {"coriolis_matrix", "regressor", "rollout"}  # to compile, in all derivatives
-LONG |= {"forward_dynamics_in_a_wind_on_a_moving_base"}
-LONG |= {"bias_forces", "gravity_forces"}  # of the walk of `inverse_dynamics`
-CURVED = {"forward_dynamics", "kinetic_energy", "jacobian", "integrate", "difference"}
-CURVED |= {"forward_kinematics"}
-each_compiled = each(FUNCTIONS, FUNCTIONS.keys() - CURVED)
-each_batched = each(FUNCTIONS, FUNCTIONS.keys() - CURVED - WALKS)
-DERIVED = {"joint_reactions", "denoc_matrices", "factor", "gibbs_function", "power"}
-DERIVED |= {"jacobian_dot_qd", "joint_constraints", "centroidal_momentum_matrix"}
-each_differentiated = each(  # tests/simulate/test_rollout.py
-    (n for n in FUNCTIONS if n != "linearize"),
-    EXTRA | SLOPES | SHORT | LONG | DERIVED,
-)
-each_curved = each(
-    (n for n in FUNCTIONS if n != "linearize"), FUNCTIONS.keys() - CURVED
-)
 
 
 def arrays(name, model, rng, at_rest=False):
@@ -323,7 +322,7 @@ def compiled(name):
     return jax.jit(FUNCTIONS[name][0])
 
 
-@each_compiled
+@each_function("jit")
 def test_jit_changes_nothing(name, rng):
     model, function = fork_with_massless_body(), FUNCTIONS[name][0]
     args = arrays(name, model, rng)
@@ -332,9 +331,10 @@ def test_jit_changes_nothing(name, rng):
     assert_close(compiled(name)(model, *args), expected, atol=1e-13)
 
 
-@each_constant
+@each_function("constants")
 def test_a_model_may_be_closed_over(name, rng):
-    is_long = name in SLOPES  # to compile: a chain takes a quarter of the time
+    # slopes take long to compile: a chain takes a quarter of the time
+    is_long = name in ("linearize", "inverse_dynamics_derivatives")
     model = massless_middle() if is_long else fork_with_massless_body()
     function = FUNCTIONS[name][0]
     args = arrays(name, model, rng)
@@ -342,7 +342,7 @@ def test_a_model_may_be_closed_over(name, rng):
     assert_close(constant(*args), compiled(name)(model, *args), atol=1e-14)
 
 
-@each_batched
+@each_function("vmap")
 def test_vmap_over_states_and_models_is_the_loop(name, rng):
     model = fork_with_massless_body()
     models = [model, jax.tree.map(lambda x: x * 1.1, model)]
@@ -376,7 +376,7 @@ def differentiated(name, joints):
 
 
 @each_chain
-@each_differentiated
+@each_function("slopes", ["linearize"])
 def test_derivatives_agree_in_both_modes_and_with_differences(name, joints, rng):
     model = smooth_joints(joints)
     f, value, jvp = differentiated(name, joints)
@@ -394,7 +394,7 @@ def test_derivatives_agree_in_both_modes_and_with_differences(name, joints, rng)
 
 
 @each_chain
-@each_curved
+@each_function("curvatures", ["linearize"])
 def test_second_derivatives_are_right_at_rest(name, joints, rng):
     model = smooth_joints(joints)
     f, _, jvp = differentiated(name, joints)
@@ -410,7 +410,7 @@ def test_second_derivatives_are_right_at_rest(name, joints, rng):
     np.testing.assert_allclose(curvature, difference, atol=1e-8 * scale)
 
 
-@each_function
+@each_function("types")
 def test_float32_stays_float32(name, rng):
     model, args = every_joint().astype(jnp.float32), arrays(name, every_joint(), rng)
     args = jax.tree.map(lambda x: x.astype(jnp.float32), args)
@@ -418,7 +418,7 @@ def test_float32_stays_float32(name, rng):
     assert {leaf.dtype for leaf in jax.tree.leaves(shapes)} == {jnp.dtype("float32")}
 
 
-@each_function
+@each_function("types")
 def test_new_values_do_not_retrace(name, rng):
     traces = []
 
