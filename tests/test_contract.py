@@ -322,6 +322,12 @@ def compiled(name):
     return jax.jit(FUNCTIONS[name][0])
 
 
+def small_model(name):
+    """A tree; a chain, which compiles four times as fast, for matrices of slopes."""
+    is_long = name in ("linearize", "inverse_dynamics_derivatives")
+    return massless_middle() if is_long else fork_with_massless_body()
+
+
 @each_function("jit")
 def test_jit_changes_nothing(name, rng):
     model, function = fork_with_massless_body(), FUNCTIONS[name][0]
@@ -333,10 +339,7 @@ def test_jit_changes_nothing(name, rng):
 
 @each_function("constants")
 def test_a_model_may_be_closed_over(name, rng):
-    # slopes take long to compile: a chain takes a quarter of the time
-    is_long = name in ("linearize", "inverse_dynamics_derivatives")
-    model = massless_middle() if is_long else fork_with_massless_body()
-    function = FUNCTIONS[name][0]
+    model, function = small_model(name), FUNCTIONS[name][0]
     args = arrays(name, model, rng)
     constant = jax.jit(lambda *args: function(model, *args))
     assert_close(constant(*args), compiled(name)(model, *args), atol=1e-14)
@@ -344,7 +347,7 @@ def test_a_model_may_be_closed_over(name, rng):
 
 @each_function("vmap")
 def test_vmap_over_states_and_models_is_the_loop(name, rng):
-    model = fork_with_massless_body()
+    model = small_model(name)
     models = [model, jax.tree.map(lambda x: x * 1.1, model)]
     args = [arrays(name, model, rng) for model in models]
 
