@@ -8,6 +8,7 @@ import jax.numpy as jnp
 
 from jaxdyn.algorithms.kinematics import forward_kinematics, frame_poses, neutral
 from jaxdyn.analysis import check_installation
+from jaxdyn.cli._bench_gpu import BATCHES, measured
 from jaxdyn.cli._robots import load, warnings_printed
 from jaxdyn.dynamics import gravity_forces, mass_matrix
 from jaxdyn.io import radians
@@ -70,4 +71,7 @@ def _check(arguments: argparse.Namespace) -> int:
     found = check_installation()
     folder = jax.config.jax_compilation_cache_dir  # type: ignore
     print(f"{found}\nprograms are kept in {folder or 'no folder'}")
+    gpus = [d for d in jax.devices() if d.platform == "gpu"]
+    for row in measured(gpus[0], batches=BATCHES[1:2]) if gpus else ():
+        print(row, flush=True)
     return 1 if found.problems else 0

@@ -15,6 +15,7 @@ from typing import Any
 
 import jax
 
+from jaxdyn.cli._bench_gpu import BATCHES, PROGRAMS, ROBOTS, bench_gpu
 from jaxdyn.cli._cache import cache_folder, keep_programs, start_quietly
 from jaxdyn.cli._info import info
 from jaxdyn.cli._interrupt import Ended, ended_by_signals, is_working
@@ -125,6 +126,7 @@ def _parser() -> argparse.ArgumentParser:
         made.add_argument("config", type=Path, metavar="CONFIG", help="the TOML file")
         _add_results(made, None, "the folder of the results (default: results/NAME)")
     _add_view(added("view", view, "show a result in motion"))
+    _add_bench(added("bench-gpu", bench_gpu, "measure a GPU and check its results"))
     return parser
 
 
@@ -173,6 +175,15 @@ def _add_view(made: argparse.ArgumentParser) -> None:
     )
     add("--port", type=int, default=8080, help="of the live view (8080)")
     add("--no-browser", action="store_true", help="print the address, open no browser")
+
+
+def _add_bench(made: argparse.ArgumentParser) -> None:
+    add = made.add_argument
+    add("-o", "--output", type=Path, metavar="FILE", help="also write JSON")
+    add("--device", metavar="PLATFORM", help="cpu, gpu, tpu (default: the GPU)")
+    add("--robot", nargs="+", choices=ROBOTS, default=(), help="default: all")
+    add("--program", nargs="+", choices=PROGRAMS, default=(), help="default: all")
+    add("--batch", nargs="+", type=int, help=f"default: {' '.join(map(str, BATCHES))}")
 
 
 def number(word: str) -> float:

@@ -33,3 +33,4 @@ from jaxdyn.program._walk import inward as inward
 from jaxdyn.program._walk import lane_sums as lane_sums
 from jaxdyn.program._walk import outward as outward
 from jaxdyn.program._walk import spread as spread
+from jaxdyn.program.cuda import PTX_CALL as PTX_CALL

@@ -1,26 +1,29 @@
 """A kernel in a program: XLA's own call of PTX.
 
-The call is not part of XLA's public interface, and the first kernel of a process is
-therefore tried on a small program first.
+The call is not part of XLA's public interface. On a GPU of this process a small program
+is therefore tried first, and each kernel is compared with its program as written.
 """
 
+import os
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cache
+from functools import cache, partial
 from typing import Any
 
 import jax
 import numpy as np
+from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from jaxdyn.program._cpu import TRIAL, trial_error, trial_walk
-from jaxdyn.program._jax import ClosedJaxpr
+from jaxdyn.program._cpu import TRIAL, as_written, trial_error, trial_walk
+from jaxdyn.program._jax import ClosedJaxpr, ShapedArray
+from jaxdyn.program.cuda._checking import COUNT, difference
 from jaxdyn.program.cuda._compiling import CompilerError, compiled
-from jaxdyn.program.cuda._kernel import BLOCK, MACROS, NAME, print_kernel
+from jaxdyn.program.cuda._kernel import BLOCK, MACROS, NAME, STATES, print_kernel
 from jaxdyn.program.cuda._types import UnknownError
 
-TARGET = "__gpu$xla.gpu.ptx"
+PTX_CALL = "__gpu$xla.gpu.ptx"
 
 
 def one_launch(
@@ -31,56 +34,115 @@ def one_launch(
     capability: int,
 ) -> Sequence[Array]:
     """The results for all states, by one launch of a kernel."""
-    if reason := distrust():
+    gpu = local_gpu()
+    if reason := gpu and distrust(gpu):
         raise CompilerError(reason)
-    return _launch(
-        *args, jaxpr=jaxpr, size=size, batched=batched, capability=capability
-    )
+    ptx = compiled(MACROS + print_kernel(jaxpr, batched), capability)
+    few = None if size is None else COUNT
+    if reason := gpu and wrong_on(gpu, ptx, jaxpr, few, batched):
+        raise CompilerError(reason)
+    return launch(*args, ptx=ptx, results=jaxpr.out_avals, size=size)
 
 
-def _launch(
-    *args: Array,
-    jaxpr: ClosedJaxpr,
-    size: int | None,
-    batched: Sequence[bool],
-    capability: int,
+def launch(
+    *args: ArrayLike, ptx: str, results: Sequence[ShapedArray], size: int | None
 ) -> Sequence[Array]:
-    text = print_kernel(jaxpr, size, batched)
+    """One launch of a kernel that returns a row of results for each state."""
     rows = () if size is None else (size,)
-    types = [jax.ShapeDtypeStruct((*rows, *a.shape), a.dtype) for a in jaxpr.out_avals]
-    grid = dict(grid_x=-(-(size or 1) // BLOCK), grid_y=1, grid_z=1)
+    types = [jax.ShapeDtypeStruct((*rows, *a.shape), a.dtype) for a in results]
+    count = 1 if size is None else size
+    grid = dict(grid_x=max(1, -(-count // BLOCK)), grid_y=1, grid_z=1)
     block = dict(block_x=BLOCK, block_y=1, block_z=1, shared_mem_bytes=0)
     numbers = {k: np.int32(n) for k, n in (grid | block).items()}
-    ptx = compiled(MACROS + text, capability)
-    call = jax.ffi.ffi_call(TARGET, types)
-    return call(*args, name=NAME, kernel_type="ptx", kernel_data=ptx, **numbers)
+    data = ptx.replace(STATES, str(count))
+    call = jax.ffi.ffi_call(PTX_CALL, types)
+    return call(*args, name=NAME, kernel_type="ptx", kernel_data=data, **numbers)
+
+
+def local_gpu() -> Any:
+    """A GPU of this process, None without one: programs may be compiled for others."""
+    return next((d for d in jax.local_devices() if d.platform == "gpu"), None)
 
 
 @cache
-def distrust() -> str:
-    """Why kernels of this kind are not used on the GPUs of this process.
-
-    Empty without such GPUs: programs may be compiled for others.
-    """
-    gpus = [d for d in jax.local_devices() if d.platform == "gpu"]
-    if not gpus:
-        return ""
-    with ThreadPoolExecutor(1) as pool:  # outside of what the caller traces or sets
-        return pool.submit(_trial, gpus[0]).result()
+def distrust(gpu: Any) -> str:
+    """Why kernels of this kind are not used on a GPU; empty if they are."""
+    return _apart(partial(_trial, gpu))
 
 
-def _trial(device: Any) -> str:
+def _trial(gpu: Any) -> str:
     """What is wrong with a small kernel on a device; empty if nothing is."""
     batch = [np.stack([x, x, x]) for x in (TRIAL, TRIAL[1])]
     program = jax.make_jaxpr(trial_walk)(TRIAL, TRIAL[1])
-    options: Any = dict(jaxpr=program, size=3, batched=[True, True])
     try:
-        capability = int(device.compute_capability.replace(".", ""))  # type: ignore
-        run = jax.jit(lambda *args: _launch(*args, capability=capability, **options))
-        last, rows = jax.device_get(run(*jax.device_put(batch, device)))
+        capability = int(gpu.compute_capability.replace(".", ""))
+        ptx = compiled(MACROS + print_kernel(program, [True, True]), capability)
+        last, rows = on_device(gpu, ptx, program.out_avals, len(batch[0]))(*batch)
     except Exception as error:  # whatever a driver or a release of JAX refuses
         return f"a trial kernel failed with {type(error).__name__}: {error}"
     return trial_error(last[2], rows[2])
+
+
+VERDICTS: dict[str, str] = {}  # by PTX: what is wrong with a kernel
+
+
+def wrong_on(
+    gpu: Any, ptx: str, jaxpr: ClosedJaxpr, size: int | None, batched: Sequence[bool]
+) -> str:
+    """What is wrong with a kernel on a GPU, for a few states; empty if nothing is.
+
+    It is compared with the program as written on the CPU, or on the GPU where JAX has
+    no CPU, once in a process. `JAXDYN_GPU_CHECK=off` leaves that out.
+    """
+    if os.environ.get("JAXDYN_GPU_CHECK") == "off":
+        return ""
+    if ptx not in VERDICTS:
+        options: Any = dict(jaxpr=jaxpr, size=size, batched=tuple(batched))
+        kernel = on_device(gpu, ptx, jaxpr.out_avals, size)
+        plain = _at(_host() or gpu, partial(as_written, **options))
+        given = kernel, plain, jaxpr.in_avals, batched, size
+        found = _apart(partial(_compared, *given))
+        advice = "please report this with what `jaxdyn bench-gpu` prints"
+        VERDICTS[ptx] = found and f"{found} on {gpu.device_kind}: {advice}"
+    return VERDICTS[ptx]
+
+
+def _compared(*given: Any) -> str:
+    try:
+        return difference(*given)
+    except Exception as error:  # whatever a driver or a release of JAX refuses
+        return f"a kernel failed with {type(error).__name__}: {error}"
+
+
+def on_device(
+    gpu: Any, ptx: str, results: Sequence[ShapedArray], size: int | None
+) -> Callable:
+    """A function of arrays that launches a kernel on a GPU."""
+    return _at(gpu, partial(launch, ptx=ptx, results=results, size=size))
+
+
+def _at(device: Any, function: Callable) -> Callable:
+    run = jax.jit(function)
+    return lambda *args: jax.device_get(run(*jax.device_put(args, device)))
+
+
+def _host() -> Any:
+    try:
+        return jax.local_devices(backend="cpu")[0]
+    except RuntimeError:  # JAX_PLATFORMS leaves it out
+        return None
+
+
+def _apart(function: Callable[[], str]) -> str:
+    """The result of a function that is outside of what the caller traces or sets."""
+    wide = jax.config.jax_enable_x64  # type: ignore
+
+    def run() -> str:
+        with jax.enable_x64(wide):
+            return function()
+
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(run).result()
 
 
 def warn_plain(error: Exception) -> None:

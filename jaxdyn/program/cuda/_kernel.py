@@ -11,11 +11,13 @@ from jaxdyn.program.cuda._scalars import Text
 from jaxdyn.program.cuda._types import UnknownError, c_type, literal
 
 NAME, BLOCK = "jaxdyn", 128
+STATES = "JAXDYN_STATES"  # stands in PTX for the number of states
 LOCAL = 131_072  # bytes of a thread's own memory, which a GPU sets aside for all
 CONSTANT = 60_000  # bytes of constant memory; more tables are in global memory
 MACROS = f"""\
 #define KERNEL extern "C" __global__ void __launch_bounds__({BLOCK})
 #define STATE (blockIdx.x * {BLOCK} + threadIdx.x)
+#define COUNT(n) asm("mov.s64 %0, {STATES};" : "=l"(n))
 #define FAST_TABLE __constant__ const
 #define TABLE __device__ const
 #define INFINITY __int_as_float(0x7f800000)
@@ -24,12 +26,13 @@ MACROS = f"""\
 
 
 def print_kernel(
-    program: ClosedJaxpr, size: int | None, batched: Sequence[bool], limit: int = LINES
+    program: ClosedJaxpr, batched: Sequence[bool], limit: int = LINES
 ) -> str:
     """The kernel that runs a program for all states, with the macros to be defined.
 
     Its arguments are those of the program and then its results, one row for each
-    state where `batched`.
+    state where `batched`. The text is the same for any number of states, which the
+    macro `COUNT` reads.
     """
     text = Text(limit)
     inputs = program.in_avals
@@ -47,7 +50,7 @@ def print_kernel(
     return "\n".join(
         [
             *_tables(text, used),
-            _head(program, size, batched),
+            _head(program, batched),
             *_arrays(text, used, direct),
             *("  " * x.depth + x.text for x in lines),
             "}",
@@ -76,7 +79,7 @@ def _result(
             write(text, dtype, name, ids[part], int(part[0]))
 
 
-def _head(program: ClosedJaxpr, size: int | None, batched: Sequence[bool]) -> str:
+def _head(program: ClosedJaxpr, batched: Sequence[bool]) -> str:
     """The opening lines, after which all arguments are those of one state."""
     given = [
         (f"a{k}", a, b, "const ")
@@ -87,11 +90,12 @@ def _head(program: ClosedJaxpr, size: int | None, batched: Sequence[bool]) -> st
         f"{const}{c_type(a.dtype)} *__restrict__ {name}" for name, a, _, const in given
     ]
     lines = [f"KERNEL {NAME}({', '.join(own)}) {{", "  const long long state = STATE;"]
-    lines.append(f"  if (state >= {size or 1}) return;")
+    lines += ["  long long count;", "  COUNT(count);"]
+    lines.append("  if (state >= count) return;")
     lines += [
         f"  {name} += state * {a.size};"
         for name, a, is_batched, _ in given
-        if is_batched and size
+        if is_batched
     ]
     return "\n".join(lines)
 

@@ -22,7 +22,8 @@ MACROS = """\
 #define FAST_TABLE static const
 #define TABLE static const
 #define STATE thread
-static long long thread;
+#define COUNT(n) n = states
+static long long thread, states;
 """
 FLAGS = "-O0 -w -ffp-contract=off -std=gnu11".split()
 
@@ -36,7 +37,8 @@ def program(text, count):
     """C text of a function that runs all threads on `count` arrays."""
     names = ", ".join(f"p[{k}]" for k in range(count))
     body = f"for (thread = 0; thread < threads; ++thread) {NAME}({names});"
-    return f"{MACROS}{text}\nvoid run(void **p, long long threads) {{ {body} }}\n"
+    head = "void run(void **p, long long threads, long long count)"
+    return f"{MACROS}{text}\n{head} {{ states = count; {body} }}\n"
 
 
 def gcc(text, name, *flags):
@@ -64,11 +66,50 @@ def run(text, size, args, results):
     """The results of a kernel, whose types are given, on the host."""
     out = [np.full(a.shape, 7, a.dtype) for a in results]
     arrays = [np.ascontiguousarray(x) for x in args] + out
+    if run.sanitized:
+        return sanitized(text, size, arrays, len(args))
     pointers = (ctypes.c_void_p * len(arrays))(*(x.ctypes.data for x in arrays))
     call = library(program(text, len(arrays))).run
-    call.argtypes = [ctypes.c_void_p, ctypes.c_longlong]
-    call(pointers, threads(size))
+    call.argtypes = [ctypes.c_void_p, ctypes.c_longlong, ctypes.c_longlong]
+    call(pointers, threads(size), 1 if size is None else size)
     return out
+
+
+run.sanitized = False
+MAIN = """
+int main() {{
+  static const size_t bytes[] = {{{bytes}}};
+  void *p[{count}];
+  for (int k = 0; k < {count}; ++k) {{
+    p[k] = malloc(bytes[k]);
+    if (fread(p[k], 1, bytes[k], stdin) != bytes[k]) return 3;
+  }}
+  run(p, {threads}, {states});
+  for (int k = {first}; k < {count}; ++k) fwrite(p[k], 1, bytes[k], stdout);
+}}
+"""
+
+
+def sanitized(text, size, arrays, first):
+    """The same under the address and undefined-behaviour sanitizers."""
+    numbers = dict(count=len(arrays), first=first, threads=threads(size))
+    numbers |= dict(states=1 if size is None else size)
+    main = MAIN.format(bytes=", ".join(str(x.nbytes) for x in arrays), **numbers)
+    whole = program(text, len(arrays)) + main
+    made = gcc("#include <stdio.h>\n#include <stdlib.h>\n" + whole, "checked", *CHECKS)
+    data, options = b"".join(x.tobytes() for x in arrays), {"ASAN_OPTIONS": NO_LEAKS}
+    done = subprocess.run([made], input=data, env=options, capture_output=True)
+    assert (done.returncode, done.stderr) == (0, b"")
+    out, place = [], 0
+    for x in arrays[first:]:
+        part = done.stdout[place : place + x.nbytes]
+        out.append(np.frombuffer(part, x.dtype).reshape(x.shape))
+        place += x.nbytes
+    return out
+
+
+CHECKS = "-fsanitize=address,undefined", "-fno-sanitize-recover"
+NO_LEAKS = "detect_leaks=0"
 
 
 def printed(eqn, args, constants=()):
@@ -81,7 +122,7 @@ def printed(eqn, args, constants=()):
     ]
     free = [k for k, x in enumerate(folded) if x is None]
     closed = with_constants(p["jaxpr"], folded)
-    text = print_kernel(closed, p["size"], [p["batched"][k] for k in free])
+    text = print_kernel(closed, [p["batched"][k] for k in free])
     return text, [args[k] for k in free]
 
 

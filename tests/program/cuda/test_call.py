@@ -1,7 +1,5 @@
 """Kernels in the programs of callers, lowered for a GPU that is not there."""
 
-from types import SimpleNamespace
-
 import jax
 import numpy as np
 import pytest
@@ -10,11 +8,20 @@ import jaxdyn as jd
 from jaxdyn.program._cpu import TRIAL, trial_error, trial_walk
 from jaxdyn.program.cuda import _call
 from jaxdyn.program.cuda._compiling import CompilerError
+from jaxdyn.program.cuda._kernel import MACROS
+from tests.program.cuda import host
+from tests.program.cuda.host import needs_gcc
 
 
 def lowered(function, *args, platforms=("cuda",)):
     traced = jax.jit(function).trace(*args)
     return traced.lower(lowering_platforms=platforms).as_text()
+
+
+class Gpu:
+    """One that is not there."""
+
+    platform, device_kind, compute_capability = "gpu", "a GPU", "8.0"
 
 
 def inertia(q):
@@ -25,16 +32,16 @@ def test_a_program_for_a_gpu_is_one_call_of_ptx(monkeypatch):
     seen = []
     monkeypatch.setattr(_call, "compiled", lambda *args: seen.append(args) or "PTX")
     text = lowered(inertia, np.zeros((130, 2)))
-    assert text.count(_call.TARGET) == 1
+    assert text.count(_call.PTX_CALL) == 1
     assert '"PTX"' in text and "grid_x = 2 : i32" in text
     ((source, capability),) = seen
     assert "__global__" in source and capability == 75
     for platforms in (("cpu",), ("cpu", "cuda")):
-        assert _call.TARGET not in lowered(
+        assert _call.PTX_CALL not in lowered(
             inertia, np.zeros((3, 2)), platforms=platforms
         )
     exported = jax.export.export(jax.jit(inertia), platforms=("cuda",))
-    assert _call.TARGET not in exported(np.zeros((3, 2))).mlir_module()
+    assert _call.PTX_CALL not in exported(np.zeros((3, 2))).mlir_module()
 
 
 def test_without_a_compiler_a_program_is_as_written(monkeypatch):
@@ -43,18 +50,56 @@ def test_without_a_compiler_a_program_is_as_written(monkeypatch):
 
     monkeypatch.setattr(_call, "compiled", missing)
     with pytest.warns(RuntimeWarning, match="NVRTC is not installed") as found:
-        assert _call.TARGET not in lowered(inertia, np.zeros((4, 2)))
+        assert _call.PTX_CALL not in lowered(inertia, np.zeros((4, 2)))
     assert len(found) == 1
 
 
 def test_a_gpu_on_which_a_trial_fails_gets_programs_as_written(monkeypatch):
-    gpu = SimpleNamespace(platform="gpu", compute_capability="8.0")
-    monkeypatch.setattr(_call.jax, "local_devices", lambda: [gpu])
+    monkeypatch.setattr(_call, "local_gpu", Gpu)
     monkeypatch.setattr(_call, "compiled", lambda *args: "PTX")
-    _call.distrust.cache_clear()
     with pytest.warns(RuntimeWarning, match="a trial kernel failed with"):
-        assert _call.TARGET not in lowered(inertia, np.zeros((5, 2)))
-    _call.distrust.cache_clear()
+        assert _call.PTX_CALL not in lowered(inertia, np.zeros((5, 2)))
+
+
+@needs_gcc
+@pytest.mark.parametrize(
+    ("broken", "size", "reason"),
+    [
+        (lambda text: text, 6, ""),
+        (
+            lambda text: text.replace("r0[0] =", "r0[0] = 1e-9 +"),
+            7,
+            "wrong by .* report",
+        ),
+        (
+            lambda text: text.replace("r0[0] =", "r0[0] = NAN *"),
+            8,
+            "is not finite where",
+        ),
+        (lambda text: "error", 9, "a kernel failed with CalledProcessError"),
+    ],
+)
+def test_a_kernel_with_other_values_than_its_program_is_not_used(
+    broken, size, reason, monkeypatch
+):
+    """The GPU is this host; what breaks is the text of the kernel."""
+
+    def on_device(gpu, ptx, results, size):
+        rows = () if size is None else (size,)
+        types = [jax.ShapeDtypeStruct((*rows, *a.shape), a.dtype) for a in results]
+        text = broken(ptx.removeprefix(MACROS))
+        return lambda *args: host.run(text, size, args, types)
+
+    monkeypatch.setattr(_call, "local_gpu", Gpu)
+    monkeypatch.setattr(_call, "distrust", lambda gpu: "")
+    monkeypatch.setattr(_call, "compiled", lambda text, capability: text)
+    monkeypatch.setattr(_call, "on_device", on_device)
+    monkeypatch.setattr(_call, "VERDICTS", {})
+    if reason:
+        with pytest.warns(RuntimeWarning, match=reason):
+            assert _call.PTX_CALL not in lowered(inertia, np.zeros((size, 2)))
+        monkeypatch.setenv("JAXDYN_GPU_CHECK", "off")
+    assert _call.PTX_CALL in lowered(inertia, np.zeros((10 * size, 2)))
 
 
 def test_a_trial_with_wrong_values_is_an_error():

@@ -11,7 +11,7 @@ import pytest
 import jaxdyn as jd
 from jaxdyn.program.cuda._types import UnknownError
 from tests.models import every_joint, fork_with_massless_body, random_state
-from tests.program.cuda.host import evaluate, needs_gcc
+from tests.program.cuda.host import evaluate, needs_gcc, run
 from tests.test_contract import FUNCTIONS, arrays, scalar
 
 pytestmark = needs_gcc
@@ -67,6 +67,12 @@ def test_values(name, rng):
     loose = 1e-10 if name == "forward_dynamics_by_parallel" else 1e-12  # of its method
     batch = jax.vmap(lambda *args: function(model, *args), axis_size=STATES)
     compare(batch, *inputs(name, model, rng), tolerance=loose)
+
+
+@each(set())
+def test_no_access_is_out_of_bounds(name, rng, monkeypatch):
+    monkeypatch.setattr(run, "sanitized", True)
+    test_values(name, rng)
 
 
 @pytest.mark.slow
