@@ -18,11 +18,23 @@ MACROS = f"""\
 #define KERNEL extern "C" __global__ void __launch_bounds__({BLOCK})
 #define STATE (blockIdx.x * {BLOCK} + threadIdx.x)
 #define COUNT(n) asm("mov.s64 %0, {STATES};" : "=l"(n))
+#define FUNCTION __device__ __forceinline__
 #define FAST_TABLE __constant__ const
 #define TABLE __device__ const
 #define INFINITY __int_as_float(0x7f800000)
 #define NAN __int_as_float(0x7fffffff)
 """
+# x / y with the bits of a division, from r = 1 / y: one correction of x * r where that
+# is a number (P. Markstein, IBM J. Res. Dev. 34, 1990)
+FUNCTIONS = "".join(
+    f"""\
+static FUNCTION {t} QUOTIENT{f}({t} x, {t} y, {t} r) {{
+  const {t} q = x * r, error = fma{f}(-q, y, x);
+  return error == error ? fma{f}(error, r, q) : q;
+}}
+"""
+    for t, f in (("float", "f"), ("double", ""))
+)
 
 
 def print_kernel(
@@ -47,8 +59,10 @@ def print_kernel(
     used = {name for line in lines for name in line.uses} | {
         line.sets for line in lines if line.sets
     }
+    has_quotients = any("QUOTIENT" in line.text for line in lines)
     return "\n".join(
         [
+            *([FUNCTIONS] if has_quotients else []),
             *_tables(text, used),
             _head(program, batched),
             *_arrays(text, used, direct),

@@ -84,10 +84,6 @@ def _abs(kind: str) -> str:
     return "fabs{f}({0})" if kind == "f" else "{0} < 0 ? -{0} : {0}"
 
 
-def _div(kind: str) -> str:
-    return "{0} / {1}"
-
-
 def _sign(kind: str) -> str:
     return "{0} > 0 ? 1 : {0} < 0 ? -1 : {0}"  # zero and NaN stay
 
@@ -100,9 +96,11 @@ def _not(kind: str) -> str:
     return "!{0}" if kind == "b" else "~{0}"
 
 
+# x / y by the reciprocal of y, which other quotients share
+QUOTIENT = "QUOTIENT{f}({0}, {1}, {2})"
+
 BY_KIND: dict[str, tuple[Callable, Callable | None]] = {
     "abs": (_abs, np.abs),
-    "div": (_div, None),
     "sign": (_sign, np.sign),
     "rem": (_rem, None),
     "not": (_not, np.invert),
@@ -120,9 +118,13 @@ def rule(name: str, params: dict, dtype: np.dtype, out: np.dtype) -> Rule:
 
 
 def _special(name: str, params: dict, dtype: np.dtype, out: np.dtype) -> Rule | None:
+    if name == "div":
+        if dtype.kind == "f":
+            return QUOTIENT, np.divide
+        return "{0} / {1}", None  # C truncates, NumPy rounds down
     if name in BY_KIND:
         make, function = BY_KIND[name]
-        return make(dtype.kind), _divided(dtype) if name == "div" else function
+        return make(dtype.kind), function
     if name == "round":
         is_even = int(params["rounding_method"]) == 1
         return ("rint{f}({0})", np.rint) if is_even else ("round{f}({0})", None)
@@ -137,10 +139,6 @@ def _special(name: str, params: dict, dtype: np.dtype, out: np.dtype) -> Rule | 
     if name == "select_n":
         return "{0} ? {2} : {1}", lambda which, a, b: np.where(which, b, a)
     return None
-
-
-def _divided(dtype: np.dtype) -> Callable | None:
-    return np.divide if dtype.kind == "f" else None  # C truncates, NumPy rounds down
 
 
 def _power(y: int) -> str:
@@ -174,7 +172,20 @@ def scalar(
         return same
     if name in ("add", "add_any", "mul"):
         ids = sorted(ids)
+    if expression.startswith("QUOTIENT"):
+        inverse = _inverse(text, dtype, ids[1], numbers[1])
+        if numbers[0] == 1:
+            return inverse
+        if numbers[1] is not None and abs(np.frexp(numbers[1])[0]) == 0.5:  # exact
+            return text.defined(dtype, "{0} * {1}", [ids[0], inverse])
+        ids = [*ids, inverse]
     return text.defined(dtype, expression, ids)
+
+
+def _inverse(text: Text, dtype: np.dtype, i: int, number: np.generic | None) -> int:
+    if number is None:
+        return text.defined(dtype, "1 / {0}", [i])
+    return int(text.constants(np.asarray(_quiet(np.divide, 1, number), dtype)))
 
 
 def array(

@@ -19,6 +19,7 @@ MACROS = """\
 #include <math.h>
 #include <stdbool.h>
 #define KERNEL static void
+#define FUNCTION inline
 #define FAST_TABLE static const
 #define TABLE static const
 #define STATE thread

@@ -50,6 +50,24 @@ def test_scalar_operations(dtype, rng):
     check(numbers, x, tolerance=1e-14 if dtype == "float64" else 2e-6)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_quotients_that_share_a_reciprocal_have_the_bits_of_divisions(dtype, rng):
+    x = np.exp(rng.uniform(-20, 20, (400, 40))) * rng.choice([-1, 1], (400, 40))
+    y = np.exp(rng.uniform(-20, 20, 400))
+    x[:, :6] = 0, -0.0, 1, np.inf, -np.inf, np.nan
+    y[:7] = 0, -0.0, 1, np.inf, -np.inf, np.nan, -3
+    x, y = x.astype(dtype), y.astype(dtype)
+    x[:, 7] = y
+
+    def quotients(x, y):
+        return kernel(lambda x, y: (x / y, x / 3, 1 / y, x / 4), x, y)
+
+    with np.errstate(all="ignore"):
+        expected = x / y[:, None], x / dtype(3), 1 / y, x / dtype(4)
+    for found, exact in zip(evaluate(quotients, x, y), expected, strict=True):
+        np.testing.assert_array_equal(found, exact)
+
+
 def places(x, k):
     y = jnp.pad(x[:, ::-1].T, ((1, 0), (0, 2)), constant_values=0.5)
     z = jnp.concatenate([y[1:3], jnp.full((1, y.shape[1]), 2.0)])
