@@ -1,7 +1,8 @@
 """A kernel in a program: XLA's own call of PTX.
 
 The call is not part of XLA's public interface. On a GPU of this process a small program
-is therefore tried first, and each kernel is compared with its program as written.
+is therefore tried first, and each kernel is compared with its program as written, but
+where `JAXDYN_GPU_KERNELS` is "unchecked"; "off" compiles programs as on other devices.
 """
 
 import os
@@ -9,14 +10,20 @@ import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cache, partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import jax
 import numpy as np
 from jax.typing import ArrayLike
 from jaxtyping import Array
 
-from jaxdyn.program._cpu import TRIAL, as_written, trial_error, trial_walk
+from jaxdyn.program._cpu import (
+    TRIAL,
+    as_written,
+    in_few_kernels,
+    trial_error,
+    trial_walk,
+)
 from jaxdyn.program._jax import ClosedJaxpr, ShapedArray
 from jaxdyn.program.cuda._checking import COUNT, difference
 from jaxdyn.program.cuda._compiling import CompilerError, compiled
@@ -24,6 +31,9 @@ from jaxdyn.program.cuda._kernel import BLOCK, MACROS, NAME, STATES, print_kerne
 from jaxdyn.program.cuda._types import UnknownError
 
 PTX_CALL = "__gpu$xla.gpu.ptx"
+SETTING = "JAXDYN_GPU_KERNELS"  # a variable of the environment
+SETTINGS = "checked", "unchecked", "off"  # the first by default
+ROOM = 2**31  # bytes for all threads of a kernel that needs more than its own memory
 
 
 def one_launch(
@@ -34,29 +44,58 @@ def one_launch(
     capability: int,
 ) -> Sequence[Array]:
     """The results for all states, by one launch of a kernel."""
+    setting = _setting()
+    if setting == "off":
+        return in_few_kernels(*args, jaxpr=jaxpr, size=size, batched=batched)
     gpu = local_gpu()
     if reason := gpu and distrust(gpu):
         raise CompilerError(reason)
-    ptx = compiled(MACROS + print_kernel(jaxpr, batched), capability)
+    binary = assembled(jaxpr, batched, capability)
     few = None if size is None else COUNT
-    if reason := gpu and wrong_on(gpu, ptx, jaxpr, few, batched):
-        raise CompilerError(reason)
-    return launch(*args, ptx=ptx, results=jaxpr.out_avals, size=size)
+    if setting == "checked" and gpu:
+        if reason := wrong_on(gpu, binary, jaxpr, few, batched):
+            raise CompilerError(reason)
+    return launch(*args, binary=binary, results=jaxpr.out_avals, size=size)
+
+
+def _setting() -> str:
+    setting = os.environ.get(SETTING) or SETTINGS[0]
+    if setting not in SETTINGS:
+        raise CompilerError(f"{SETTING}={setting}, expected one of {SETTINGS}")
+    return setting
+
+
+class Binary(NamedTuple):
+    """A kernel as PTX, and the bytes outside of its own memory that a thread needs."""
+
+    ptx: str
+    room: int
+
+
+def assembled(jaxpr: ClosedJaxpr, batched: Sequence[bool], capability: int) -> Binary:
+    """The kernel of a program for a compute capability."""
+    kernel = print_kernel(jaxpr, batched)
+    return Binary(compiled(MACROS + kernel.text, capability), kernel.room)
 
 
 def launch(
-    *args: ArrayLike, ptx: str, results: Sequence[ShapedArray], size: int | None
+    *args: ArrayLike, binary: Binary, results: Sequence[ShapedArray], size: int | None
 ) -> Sequence[Array]:
     """One launch of a kernel that returns a row of results for each state."""
     rows = () if size is None else (size,)
     types = [jax.ShapeDtypeStruct((*rows, *a.shape), a.dtype) for a in results]
     count = 1 if size is None else size
-    grid = dict(grid_x=max(1, -(-count // BLOCK)), grid_y=1, grid_z=1)
+    blocks = max(1, -(-count // BLOCK))
+    if binary.room:
+        blocks = max(1, min(blocks, ROOM // (binary.room * BLOCK)))
+        types.append(jax.ShapeDtypeStruct((blocks * BLOCK * binary.room,), np.uint8))
+    grid = dict(grid_x=blocks, grid_y=1, grid_z=1)
     block = dict(block_x=BLOCK, block_y=1, block_z=1, shared_mem_bytes=0)
     numbers = {k: np.int32(n) for k, n in (grid | block).items()}
-    data = ptx.replace(STATES, str(count))
+    data = binary.ptx.replace(STATES, str(count))
     call = jax.ffi.ffi_call(PTX_CALL, types)
-    return call(*args, name=NAME, kernel_type="ptx", kernel_data=data, **numbers)
+    out = call(*args, name=NAME, kernel_type="ptx", kernel_data=data, **numbers)
+    return out[: len(results)]
 
 
 def local_gpu() -> Any:
@@ -76,35 +115,37 @@ def _trial(gpu: Any) -> str:
     program = jax.make_jaxpr(trial_walk)(TRIAL, TRIAL[1])
     try:
         capability = int(gpu.compute_capability.replace(".", ""))
-        ptx = compiled(MACROS + print_kernel(program, [True, True]), capability)
-        last, rows = on_device(gpu, ptx, program.out_avals, len(batch[0]))(*batch)
+        binary = assembled(program, [True, True], capability)
+        last, rows = on_device(gpu, binary, program.out_avals, len(batch[0]))(*batch)
     except Exception as error:  # whatever a driver or a release of JAX refuses
         return f"a trial kernel failed with {type(error).__name__}: {error}"
     return trial_error(last[2], rows[2])
 
 
-VERDICTS: dict[str, str] = {}  # by PTX: what is wrong with a kernel
+VERDICTS: dict[Binary, str] = {}  # what is wrong with a kernel
 
 
 def wrong_on(
-    gpu: Any, ptx: str, jaxpr: ClosedJaxpr, size: int | None, batched: Sequence[bool]
+    gpu: Any,
+    binary: Binary,
+    jaxpr: ClosedJaxpr,
+    size: int | None,
+    batched: Sequence[bool],
 ) -> str:
     """What is wrong with a kernel on a GPU, for a few states; empty if nothing is.
 
     It is compared with the program as written on the CPU, or on the GPU where JAX has
-    no CPU, once in a process. `JAXDYN_GPU_CHECK=off` leaves that out.
+    no CPU, once in a process.
     """
-    if os.environ.get("JAXDYN_GPU_CHECK") == "off":
-        return ""
-    if ptx not in VERDICTS:
+    if binary not in VERDICTS:
         options: Any = dict(jaxpr=jaxpr, size=size, batched=tuple(batched))
-        kernel = on_device(gpu, ptx, jaxpr.out_avals, size)
+        kernel = on_device(gpu, binary, jaxpr.out_avals, size)
         plain = _at(_host() or gpu, partial(as_written, **options))
         given = kernel, plain, jaxpr.in_avals, batched, size
         found = _apart(partial(_compared, *given))
         advice = "please report this with what `jaxdyn bench-gpu` prints"
-        VERDICTS[ptx] = found and f"{found} on {gpu.device_kind}: {advice}"
-    return VERDICTS[ptx]
+        VERDICTS[binary] = found and f"{found} on {gpu.device_kind}: {advice}"
+    return VERDICTS[binary]
 
 
 def _compared(*given: Any) -> str:
@@ -115,10 +156,10 @@ def _compared(*given: Any) -> str:
 
 
 def on_device(
-    gpu: Any, ptx: str, results: Sequence[ShapedArray], size: int | None
+    gpu: Any, binary: Binary, results: Sequence[ShapedArray], size: int | None
 ) -> Callable:
     """A function of arrays that launches a kernel on a GPU."""
-    return _at(gpu, partial(launch, ptx=ptx, results=results, size=size))
+    return _at(gpu, partial(launch, binary=binary, results=results, size=size))
 
 
 def _at(device: Any, function: Callable) -> Callable:

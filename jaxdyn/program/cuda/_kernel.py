@@ -1,6 +1,8 @@
 """The text of a kernel: what NVRTC compiles, and a C compiler too with other macros."""
 
+import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -8,15 +10,16 @@ from jaxdyn.program._jax import ClosedJaxpr
 from jaxdyn.program.cuda._arrays import write
 from jaxdyn.program.cuda._program import LINES, Printer
 from jaxdyn.program.cuda._scalars import Text
-from jaxdyn.program.cuda._types import UnknownError, c_type, literal
+from jaxdyn.program.cuda._types import c_type, literal
 
 NAME, BLOCK = "jaxdyn", 128
 STATES = "JAXDYN_STATES"  # stands in PTX for the number of states
-LOCAL = 131_072  # bytes of a thread's own memory, which a GPU sets aside for all
+LOCAL = 32_768  # bytes of a thread's own memory, which a GPU sets aside for all
 CONSTANT = 60_000  # bytes of constant memory; more tables are in global memory
 MACROS = f"""\
 #define KERNEL extern "C" __global__ void __launch_bounds__({BLOCK})
 #define STATE (blockIdx.x * {BLOCK} + threadIdx.x)
+#define THREADS ((long long)gridDim.x * {BLOCK})
 #define COUNT(n) asm("mov.s64 %0, {STATES};" : "=l"(n))
 #define FUNCTION __device__ __forceinline__
 #define FAST_TABLE __constant__ const
@@ -37,15 +40,24 @@ static FUNCTION {t} QUOTIENT{f}({t} x, {t} y, {t} r) {{
 )
 
 
-def print_kernel(
-    program: ClosedJaxpr, batched: Sequence[bool], limit: int = LINES
-) -> str:
-    """The kernel that runs a program for all states, with the macros to be defined.
+@dataclass(frozen=True)
+class Kernel:
+    """The text of a kernel, with the macros to be defined.
 
     Its arguments are those of the program and then its results, one row for each
-    state where `batched`. The text is the same for any number of states, which the
-    macro `COUNT` reads.
+    state where they are batched. The last one are bytes that threads share out, `room`
+    for each, if that is not zero. The text is the same for any number of states, which
+    the macro `COUNT` reads.
     """
+
+    text: str
+    room: int
+
+
+def print_kernel(
+    program: ClosedJaxpr, batched: Sequence[bool], limit: int = LINES
+) -> Kernel:
+    """The kernel that runs a program for all states."""
     text = Text(limit)
     inputs = program.in_avals
     args = [text.argument(f"a{k}", a.dtype, a.shape) for k, a in enumerate(inputs)]
@@ -59,18 +71,60 @@ def print_kernel(
     used = {name for line in lines for name in line.uses} | {
         line.sets for line in lines if line.sets
     }
-    has_quotients = any("QUOTIENT" in line.text for line in lines)
-    return "\n".join(
-        [
-            *([FUNCTIONS] if has_quotients else []),
-            *_tables(text, used),
-            _head(program, batched),
-            *_arrays(text, used, direct),
-            *("  " * x.depth + x.text for x in lines),
-            "}",
-            "",
-        ]
-    )
+    own = {k: x for k, x in text.arrays.items() if k in used - direct.keys()}
+    outside = _outside(own)
+    room = sum(dtype.itemsize * size for dtype, size in outside.values())
+    body = "\n".join("    " + "  " * x.depth + x.text for x in lines)
+    for name in outside:
+        body = re.sub(rf"\b{name}\[([^]]*)\]", rf"{name}[(\1) * threads]", body)
+    parts = [
+        FUNCTIONS if "QUOTIENT" in body else "",
+        *_tables(text, used),
+        _head(program, batched, bool(room)),
+        *_pointers(outside),
+        *(
+            f"    {c_type(t)} {k}[{n}];"
+            for k, (t, n) in own.items()
+            if k not in outside
+        ),
+        *(
+            f"    {c_type(text.arrays[k][0])} *const {k} = {x};"
+            for k, x in direct.items()
+        ),
+        body,
+        "  }\n}\n",
+    ]
+    return Kernel("\n".join(filter(None, parts)), room)
+
+
+Arrays = dict[str, tuple[np.dtype, int]]  # types and sizes by name
+
+
+def _outside(own: Arrays) -> Arrays:
+    """The arrays that a thread has outside of its own memory: the largest.
+
+    Those with the largest entries come first, so that all are aligned.
+    """
+    sizes = {k: dtype.itemsize * size for k, (dtype, size) in own.items()}
+    rest, found = sum(sizes.values()), []
+    for k in sorted(sizes, key=lambda k: -sizes[k]):
+        if rest <= LOCAL:
+            break
+        rest -= sizes[k]
+        found.append(k)
+    return {k: own[k] for k in sorted(found, key=lambda k: -own[k][0].itemsize)}
+
+
+def _pointers(outside: Arrays) -> list[str]:
+    """Arrays in the last argument: entries of all threads side by side."""
+    lines, start = [], 0
+    for name, (dtype, size) in outside.items():
+        kind = c_type(dtype)
+        lines.append(
+            f"    {kind} *const {name} = ({kind} *)(own + {start} * threads) + thread;"
+        )
+        start += dtype.itemsize * size
+    return lines
 
 
 def _result(
@@ -93,42 +147,31 @@ def _result(
             write(text, dtype, name, ids[part], int(part[0]))
 
 
-def _head(program: ClosedJaxpr, batched: Sequence[bool]) -> str:
+def _head(program: ClosedJaxpr, batched: Sequence[bool], has_room: bool) -> str:
     """The opening lines, after which all arguments are those of one state."""
-    given = [
-        (f"a{k}", a, b, "const ")
-        for k, (a, b) in enumerate(zip(program.in_avals, batched, strict=True))
-    ]
-    given += [(f"r{k}", a, True, "") for k, a in enumerate(program.out_avals)]
-    own = [
-        f"{const}{c_type(a.dtype)} *__restrict__ {name}" for name, a, _, const in given
-    ]
-    lines = [f"KERNEL {NAME}({', '.join(own)}) {{", "  const long long state = STATE;"]
-    lines += ["  long long count;", "  COUNT(count);"]
-    lines.append("  if (state >= count) return;")
-    lines += [
-        f"  {name} += state * {a.size};"
-        for name, a, is_batched, _ in given
-        if is_batched
-    ]
-    return "\n".join(lines)
-
-
-def _arrays(text: Text, used: set, direct: dict[str, str]) -> list[str]:
-    own = [text.arrays[name] for name in text.arrays if name in used - direct.keys()]
-    memory = sum(dtype.itemsize * size for dtype, size in own)
-    if memory > LOCAL:
-        raise UnknownError(
-            f"it needs {memory} bytes of memory for each thread, more than {LOCAL}; "
-            "the gradient of a long rollout needs less with `every`"
-        )
-    lines = []
-    for name, (dtype, size) in text.arrays.items():
-        if name in direct:
-            lines.append(f"  {c_type(dtype)} *const {name} = {direct[name]};")
-        elif name in used:
-            lines.append(f"  {c_type(dtype)} {name}[{size}];")
-    return lines
+    pointers, lines = [], []
+    groups = (
+        ("a", program.in_avals, batched, "const "),
+        ("r", program.out_avals, [True] * len(program.out_avals), ""),
+    )
+    for letter, types, flags, const in groups:
+        for k, (a, b) in enumerate(zip(types, flags, strict=True)):
+            kind = f"{const}{c_type(a.dtype)}"
+            pointers.append(f"{kind} *__restrict__ all_{letter}{k}")
+            shift = f" + state * {a.size}" if b else ""
+            lines.append(f"    {kind} *const {letter}{k} = all_{letter}{k}{shift};")
+    own = ["char *__restrict__ own"] if has_room else []
+    step = "threads" if has_room else "count"
+    return "\n".join(
+        [
+            f"KERNEL {NAME}({', '.join(pointers + own)}) {{",
+            "  const long long thread = STATE, threads = THREADS;",
+            "  long long count;",
+            "  COUNT(count);",
+            f"  for (long long state = thread; state < count; state += {step}) {{",
+            *lines,
+        ]
+    )
 
 
 def _tables(text: Text, used: set) -> list[str]:

@@ -22,9 +22,10 @@ MACROS = """\
 #define FUNCTION inline
 #define FAST_TABLE static const
 #define TABLE static const
-#define STATE thread
+#define STATE own_thread
+#define THREADS all_threads
 #define COUNT(n) n = states
-static long long thread, states;
+static long long own_thread, all_threads, states;
 """
 FLAGS = "-O0 -w -ffp-contract=off -std=gnu11".split()
 
@@ -37,9 +38,10 @@ def folder():
 def program(text, count):
     """C text of a function that runs all threads on `count` arrays."""
     names = ", ".join(f"p[{k}]" for k in range(count))
-    body = f"for (thread = 0; thread < threads; ++thread) {NAME}({names});"
+    each = "for (own_thread = 0; own_thread < threads; ++own_thread)"
     head = "void run(void **p, long long threads, long long count)"
-    return f"{MACROS}{text}\n{head} {{ states = count; {body} }}\n"
+    body = f"all_threads = threads, states = count; {each} {NAME}({names});"
+    return f"{MACROS}{text}\n{head} {{ {body} }}\n"
 
 
 def gcc(text, name, *flags):
@@ -58,21 +60,23 @@ def library(text):
 SHARED = ("-shared", "-fPIC")
 
 
-def threads(size):
-    """All threads of all blocks, also those without a state."""
-    return -(-(size or 1) // BLOCK) * BLOCK
+def run(kernel, size, args, results):
+    """The results of a kernel, whose types are given, on the host.
 
-
-def run(text, size, args, results):
-    """The results of a kernel, whose types are given, on the host."""
+    All threads of all blocks run, also those without a state; where threads have room
+    outside of their own memory there is one block, which runs all states.
+    """
+    count = 1 if size is None else size
+    threads = BLOCK if kernel.room else -(-count // BLOCK) * BLOCK
     out = [np.full(a.shape, 7, a.dtype) for a in results]
-    arrays = [np.ascontiguousarray(x) for x in args] + out
+    room = [np.full(threads * kernel.room, 7, np.uint8)] if kernel.room else []
+    arrays = [np.ascontiguousarray(x) for x in args] + out + room
     if run.sanitized:
-        return sanitized(text, size, arrays, len(args))
+        return sanitized(kernel.text, threads, count, arrays, len(args))[: len(out)]
     pointers = (ctypes.c_void_p * len(arrays))(*(x.ctypes.data for x in arrays))
-    call = library(program(text, len(arrays))).run
+    call = library(program(kernel.text, len(arrays))).run
     call.argtypes = [ctypes.c_void_p, ctypes.c_longlong, ctypes.c_longlong]
-    call(pointers, threads(size), 1 if size is None else size)
+    call(pointers, threads, count)
     return out
 
 
@@ -91,10 +95,9 @@ int main() {{
 """
 
 
-def sanitized(text, size, arrays, first):
+def sanitized(text, threads, states, arrays, first):
     """The same under the address and undefined-behaviour sanitizers."""
-    numbers = dict(count=len(arrays), first=first, threads=threads(size))
-    numbers |= dict(states=1 if size is None else size)
+    numbers = dict(count=len(arrays), first=first, threads=threads, states=states)
     main = MAIN.format(bytes=", ".join(str(x.nbytes) for x in arrays), **numbers)
     whole = program(text, len(arrays)) + main
     made = gcc("#include <stdio.h>\n#include <stdlib.h>\n" + whole, "checked", *CHECKS)
@@ -114,7 +117,7 @@ NO_LEAKS = "detect_leaks=0"
 
 
 def printed(eqn, args, constants=()):
-    """The text of a kernel, and its arguments without constants."""
+    """A kernel, and its arguments without constants."""
     p = eqn.params
     args = [np.asarray(x, v.aval.dtype) for x, v in zip(args, eqn.invars, strict=True)]
     folded = [
@@ -123,14 +126,14 @@ def printed(eqn, args, constants=()):
     ]
     free = [k for k, x in enumerate(folded) if x is None]
     closed = with_constants(p["jaxpr"], folded)
-    text = print_kernel(closed, [p["batched"][k] for k in free])
-    return text, [args[k] for k in free]
+    kernel = print_kernel(closed, [p["batched"][k] for k in free])
+    return kernel, [args[k] for k in free]
 
 
 def evaluate(function, *args):
     """The results of a function, all of its kernels as C on the host.
 
-    `evaluate.kernels` is their texts.
+    `evaluate.kernels` are they.
     """
     evaluate.kernels = []
     closed, shape = jax.make_jaxpr(function, return_shape=True)(*args)
@@ -150,9 +153,9 @@ def _interpret(closed, args):
     for eqn in jaxpr.eqns:
         own = [value(x) for x in eqn.invars]
         if eqn.primitive.name == "jaxdyn_kernel":
-            text, own = printed(eqn, own, constants)
-            evaluate.kernels.append(text)
-            out = run(text, eqn.params["size"], own, [x.aval for x in eqn.outvars])
+            kernel, own = printed(eqn, own, constants)
+            evaluate.kernels.append(kernel)
+            out = run(kernel, eqn.params["size"], own, [x.aval for x in eqn.outvars])
         elif eqn.primitive.name in ("jit", "pjit"):
             out = _interpret(eqn.params["jaxpr"], own)
         else:

@@ -1,14 +1,16 @@
 """Kernels in the programs of callers, lowered for a GPU that is not there."""
 
+import re
+
 import jax
 import numpy as np
 import pytest
 
 import jaxdyn as jd
 from jaxdyn.program._cpu import TRIAL, trial_error, trial_walk
-from jaxdyn.program.cuda import _call
+from jaxdyn.program.cuda import _call, _kernel
 from jaxdyn.program.cuda._compiling import CompilerError
-from jaxdyn.program.cuda._kernel import MACROS
+from jaxdyn.program.cuda._kernel import MACROS, Kernel
 from tests.program.cuda import host
 from tests.program.cuda.host import needs_gcc
 
@@ -84,11 +86,11 @@ def test_a_kernel_with_other_values_than_its_program_is_not_used(
 ):
     """The GPU is this host; what breaks is the text of the kernel."""
 
-    def on_device(gpu, ptx, results, size):
+    def on_device(gpu, binary, results, size):
         rows = () if size is None else (size,)
         types = [jax.ShapeDtypeStruct((*rows, *a.shape), a.dtype) for a in results]
-        text = broken(ptx.removeprefix(MACROS))
-        return lambda *args: host.run(text, size, args, types)
+        kernel = Kernel(broken(binary.ptx.removeprefix(MACROS)), binary.room)
+        return lambda *args: host.run(kernel, size, args, types)
 
     monkeypatch.setattr(_call, "local_gpu", Gpu)
     monkeypatch.setattr(_call, "distrust", lambda gpu: "")
@@ -98,8 +100,33 @@ def test_a_kernel_with_other_values_than_its_program_is_not_used(
     if reason:
         with pytest.warns(RuntimeWarning, match=reason):
             assert _call.PTX_CALL not in lowered(inertia, np.zeros((size, 2)))
-        monkeypatch.setenv("JAXDYN_GPU_CHECK", "off")
+        monkeypatch.setenv(_call.SETTING, "unchecked")
     assert _call.PTX_CALL in lowered(inertia, np.zeros((10 * size, 2)))
+
+
+def test_kernels_can_be_switched_off(monkeypatch):
+    monkeypatch.setattr(_call, "compiled", lambda *args: "PTX")
+    monkeypatch.setenv(_call.SETTING, "off")
+    assert _call.PTX_CALL not in lowered(inertia, np.zeros((131, 2)))
+    monkeypatch.setenv(_call.SETTING, "of")
+    with pytest.warns(RuntimeWarning, match="JAXDYN_GPU_KERNELS=of, expected one of"):
+        assert _call.PTX_CALL not in lowered(inertia, np.zeros((132, 2)))
+
+
+def test_memory_of_all_threads_is_bounded(monkeypatch):
+    """The blocks of a kernel that needs more run all states one after the other."""
+    monkeypatch.setattr(_call, "compiled", lambda *args: "PTX")
+    monkeypatch.setattr(_kernel, "LOCAL", 0)
+    monkeypatch.setattr(_call, "ROOM", 300 * 2**20)
+
+    def pose(q):
+        return jd.forward_kinematics(jd.robots.chain(60), q).p
+
+    text = lowered(jax.vmap(pose), np.zeros((130_000, 60)))
+    room = re.search(r"tensor<(\d+)xui8>", text)
+    blocks = re.search(r"grid_x = (\d+) : i32", text)
+    assert room and blocks and 1 < int(blocks[1]) < 130_000 // 128
+    assert 0.9 * _call.ROOM < int(room[1]) <= _call.ROOM
 
 
 def test_a_trial_with_wrong_values_is_an_error():

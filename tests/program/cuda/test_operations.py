@@ -119,7 +119,7 @@ def test_long_loops_are_loops_of_few_lines(rng):
     size = {}
     for n in (300, 3000):
         closed, _ = traced(long, [np.zeros((1, n, 3))], [True], True)
-        size[n] = print_kernel(closed, [True]).count("\n")
+        size[n] = print_kernel(closed, [True]).text.count("\n")
     assert size[300] == size[3000] < 40
 
 
@@ -149,14 +149,23 @@ def test_an_operation_that_is_not_known_is_named():
         print_kernel(closed, [True])
 
 
-def test_too_much_memory_for_a_thread_is_an_error():
-    def back(x):
-        kept = lax.scan(lambda c, r: (c * r, jnp.sin(c)), x[0], x)[1]
-        return lax.scan(lambda c, r: (c + r, None), x[0], kept, reverse=True)[0]
+def there_and_back(x):
+    last, kept = lax.scan(lambda c, r: (c * r, jnp.sin(c)), x[0], x)
+    flags = lax.scan(lambda c, r: (c + r, c > r), last, kept)[1]
+    turned = jnp.where(flags, kept, -kept)
+    return lax.scan(lambda c, r: (c + r, None), x[0], turned, reverse=True)[0]
 
-    closed, _ = traced(back, [np.zeros((1, 20_000, 3))], [True], True)
-    with pytest.raises(UnknownError, match="480000 bytes of memory for each thread"):
-        print_kernel(closed, [True])
+
+@pytest.mark.parametrize("sanitized", [False, True])
+def test_large_arrays_of_threads_are_in_the_memory_of_the_device(
+    rng, monkeypatch, sanitized
+):
+    """One block runs the states of two, so threads use their rooms again."""
+    monkeypatch.setattr(run, "sanitized", sanitized)
+    x = rng.normal(size=(130, 2000, 3))
+    check(there_and_back, x, tolerance=1e-12)
+    (kernel,) = evaluate.kernels
+    assert kernel.room >= 8 * 2000 * 3
 
 
 def test_no_access_is_out_of_bounds(rng, monkeypatch):
