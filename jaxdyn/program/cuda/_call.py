@@ -6,6 +6,7 @@ where `JAXDYN_GPU_KERNELS` is "unchecked"; "off" compiles programs as on other d
 """
 
 import os
+import re
 import warnings
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -33,7 +34,8 @@ from jaxdyn.program.cuda._types import UnknownError
 PTX_CALL = "__gpu$xla.gpu.ptx"
 SETTING = "JAXDYN_GPU_KERNELS"  # a variable of the environment
 SETTINGS = "checked", "unchecked", "off"  # the first by default
-ROOM = 2**31  # bytes for all threads of a kernel that needs more than its own memory
+LOCAL = 2**15  # bytes of a thread's own memory, which a GPU sets aside for all
+ROOM = 2**31  # bytes for all threads of a kernel that needs more
 
 
 def one_launch(
@@ -42,7 +44,7 @@ def one_launch(
     size: int | None,
     batched: Sequence[bool],
     capability: int,
-) -> Sequence[Array]:
+) -> Sequence[ArrayLike]:
     """The results for all states, by one launch of a kernel."""
     setting = _setting()
     if setting == "off":
@@ -73,9 +75,20 @@ class Binary(NamedTuple):
 
 
 def assembled(jaxpr: ClosedJaxpr, batched: Sequence[bool], capability: int) -> Binary:
-    """The kernel of a program for a compute capability."""
-    kernel = print_kernel(jaxpr, batched)
-    return Binary(compiled(MACROS + kernel.text, capability), kernel.room)
+    """The kernel of a program for a compute capability.
+
+    Only the compiler knows how much memory arrays need, as many share it. If that is
+    too much the largest are taken outside, more than enough as these share it too.
+    """
+    kernel, outside = print_kernel(jaxpr, batched), 0
+    while True:
+        source = kernel.source(outside)
+        ptx = compiled(MACROS + source.text, capability)
+        depot = re.search(r"__local_depot0\[(\d+)\]", ptx)
+        excess = int(depot[1]) - LOCAL if depot else 0
+        if excess <= 0 or source.room < outside:
+            return Binary(ptx, source.room)
+        outside = 2 * max(excess, source.room)
 
 
 def launch(

@@ -9,19 +9,19 @@ import numpy as np
 from jaxdyn.program._jax import ClosedJaxpr
 from jaxdyn.program.cuda._arrays import write
 from jaxdyn.program.cuda._program import LINES, Printer
-from jaxdyn.program.cuda._scalars import Text
+from jaxdyn.program.cuda._scalars import Line, Text
 from jaxdyn.program.cuda._types import c_type, literal
 
 NAME, BLOCK = "jaxdyn", 128
 STATES = "JAXDYN_STATES"  # stands in PTX for the number of states
-LOCAL = 32_768  # bytes of a thread's own memory, which a GPU sets aside for all
 CONSTANT = 60_000  # bytes of constant memory; more tables are in global memory
 MACROS = f"""\
 #define KERNEL extern "C" __global__ void __launch_bounds__({BLOCK})
-#define STATE (blockIdx.x * {BLOCK} + threadIdx.x)
-#define THREADS ((long long)gridDim.x * {BLOCK})
+#define THREAD (blockIdx.x * {BLOCK}ll + threadIdx.x)
+#define THREADS (gridDim.x * {BLOCK}ll)
 #define COUNT(n) asm("mov.s64 %0, {STATES};" : "=l"(n))
-#define FUNCTION __device__ __forceinline__
+#define FUNCTION static __device__ __forceinline__
+#define SEPARATE static __device__ __noinline__
 #define FAST_TABLE __constant__ const
 #define TABLE __device__ const
 #define INFINITY __int_as_float(0x7f800000)
@@ -31,7 +31,7 @@ MACROS = f"""\
 # is a number (P. Markstein, IBM J. Res. Dev. 34, 1990)
 FUNCTIONS = "".join(
     f"""\
-static FUNCTION {t} QUOTIENT{f}({t} x, {t} y, {t} r) {{
+FUNCTION {t} QUOTIENT{f}({t} x, {t} y, {t} r) {{
   const {t} q = x * r, error = fma{f}(-q, y, x);
   return error == error ? fma{f}(error, r, q) : q;
 }}
@@ -41,7 +41,7 @@ static FUNCTION {t} QUOTIENT{f}({t} x, {t} y, {t} r) {{
 
 
 @dataclass(frozen=True)
-class Kernel:
+class Source:
     """The text of a kernel, with the macros to be defined.
 
     Its arguments are those of the program and then its results, one row for each
@@ -52,6 +52,98 @@ class Kernel:
 
     text: str
     room: int
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """A program as lines of C for one state.
+
+    Attributes:
+        program, batched: what is printed, and which arguments have a row for each
+            state.
+        tables: arrays of constants.
+        arrays: (type, entries) of those that a thread needs, by name.
+        results: where arrays are that are in the results.
+        lines: the rest.
+    """
+
+    program: ClosedJaxpr
+    batched: Sequence[bool]
+    tables: dict[str, np.ndarray]
+    arrays: dict[str, tuple[np.dtype, int]]
+    results: dict[str, tuple[np.dtype, str]]
+    lines: list[Line]
+
+    def source(self, outside: int = 0) -> Source:
+        """The text, with at least so many bytes of arrays outside a thread's memory.
+
+        These are the largest, or all.
+        """
+        far = self._largest(outside)
+        body = "\n".join("  " * x.depth + x.text for x in self.lines)
+        own = [
+            f"  {c_type(dtype)} {name}[{size}];"
+            for name, (dtype, size) in self.arrays.items()
+            if name not in far
+        ]
+        own += [
+            f"  {c_type(t)} *const {k} = {at};" for k, (t, at) in self.results.items()
+        ]
+        pointers, places, room = [], [], 0
+        for name in far:  # entries of the threads of a block are side by side
+            body = re.sub(rf"\b{name}\[([^]]*)\]", rf"{name}[(\1) * {BLOCK}]", body)
+            dtype, size = self.arrays[name]
+            pointers.append(f"{c_type(dtype)} *__restrict__ {name}")
+            places.append(f"({c_type(dtype)} *)(own + {room * BLOCK}) + lane")
+            room += dtype.itemsize * size
+        functions = FUNCTIONS if "QUOTIENT" in body else ""
+        head, foot = self._frame(pointers, places, room)
+        parts = [functions, *_tables(self.tables), head, *own, body, foot]
+        return Source("\n".join(filter(None, parts)), room)
+
+    def _largest(self, room: int) -> list[str]:
+        """Arrays of so many bytes, largest entries first so that all are aligned."""
+        sizes = {k: dtype.itemsize * size for k, (dtype, size) in self.arrays.items()}
+        found = []
+        for name in sorted(sizes, key=lambda k: -sizes[k]):
+            if room <= 0:
+                break
+            room -= sizes[name]
+            found.append(name)
+        return sorted(found, key=lambda k: -self.arrays[k][0].itemsize)
+
+    def _frame(
+        self, pointers: Sequence[str], places: Sequence[str], room: int
+    ) -> tuple[str, str]:
+        """What stands before the arrays and lines of one state, and what after them.
+
+        Lines of one state in a loop over states are a function that is called, with a
+        pointer for each array outside: compilers make little of a loop with everything
+        in it, and need long where arrays might overlap.
+        """
+        given, rows = [], []
+        groups = (
+            ("a", self.program.in_avals, self.batched, "const "),
+            ("r", self.program.out_avals, [True] * len(self.program.out_avals), ""),
+        )
+        for letter, types, flags, const in groups:
+            for k, (a, b) in enumerate(zip(types, flags, strict=True)):
+                given.append(f"{const}{c_type(a.dtype)} *__restrict__ {letter}{k}")
+                rows.append(f"{letter}{k} + state * {a.size}" if b else f"{letter}{k}")
+        kind = "SEPARATE" if room else "FUNCTION"
+        head = f"{kind} void one_state({', '.join([*given, *pointers])}) {{"
+        lines = ["const long long thread = THREAD;", "long long state = thread, count;"]
+        lines += ["COUNT(count);"]
+        if room:
+            given.append("char *__restrict__ own")
+            lines += [f"own += thread / {BLOCK} * {room * BLOCK};"]
+            lines += [f"const int lane = thread % {BLOCK};"]
+            lines += ["for (; state < count; state += THREADS)"]
+        else:
+            lines += ["if (state < count)"]
+        lines += [f"  one_state({', '.join([*rows, *places])});"]
+        inside = "\n  ".join(lines)
+        return head, f"}}\nKERNEL {NAME}({', '.join(given)}) {{\n  {inside}\n}}\n"
 
 
 def print_kernel(
@@ -71,60 +163,14 @@ def print_kernel(
     used = {name for line in lines for name in line.uses} | {
         line.sets for line in lines if line.sets
     }
-    own = {k: x for k, x in text.arrays.items() if k in used - direct.keys()}
-    outside = _outside(own)
-    room = sum(dtype.itemsize * size for dtype, size in outside.values())
-    body = "\n".join("    " + "  " * x.depth + x.text for x in lines)
-    for name in outside:
-        body = re.sub(rf"\b{name}\[([^]]*)\]", rf"{name}[(\1) * threads]", body)
-    parts = [
-        FUNCTIONS if "QUOTIENT" in body else "",
-        *_tables(text, used),
-        _head(program, batched, bool(room)),
-        *_pointers(outside),
-        *(
-            f"    {c_type(t)} {k}[{n}];"
-            for k, (t, n) in own.items()
-            if k not in outside
-        ),
-        *(
-            f"    {c_type(text.arrays[k][0])} *const {k} = {x};"
-            for k, x in direct.items()
-        ),
-        body,
-        "  }\n}\n",
-    ]
-    return Kernel("\n".join(filter(None, parts)), room)
-
-
-Arrays = dict[str, tuple[np.dtype, int]]  # types and sizes by name
-
-
-def _outside(own: Arrays) -> Arrays:
-    """The arrays that a thread has outside of its own memory: the largest.
-
-    Those with the largest entries come first, so that all are aligned.
-    """
-    sizes = {k: dtype.itemsize * size for k, (dtype, size) in own.items()}
-    rest, found = sum(sizes.values()), []
-    for k in sorted(sizes, key=lambda k: -sizes[k]):
-        if rest <= LOCAL:
-            break
-        rest -= sizes[k]
-        found.append(k)
-    return {k: own[k] for k in sorted(found, key=lambda k: -own[k][0].itemsize)}
-
-
-def _pointers(outside: Arrays) -> list[str]:
-    """Arrays in the last argument: entries of all threads side by side."""
-    lines, start = [], 0
-    for name, (dtype, size) in outside.items():
-        kind = c_type(dtype)
-        lines.append(
-            f"    {kind} *const {name} = ({kind} *)(own + {start} * threads) + thread;"
-        )
-        start += dtype.itemsize * size
-    return lines
+    return Kernel(
+        program,
+        batched,
+        {k: x for k, x in text.tables.items() if k in used},
+        {k: x for k, x in text.arrays.items() if k in used - direct.keys()},
+        {k: (text.arrays[k][0], place) for k, place in direct.items()},
+        lines,
+    )
 
 
 def _result(
@@ -147,39 +193,11 @@ def _result(
             write(text, dtype, name, ids[part], int(part[0]))
 
 
-def _head(program: ClosedJaxpr, batched: Sequence[bool], has_room: bool) -> str:
-    """The opening lines, after which all arguments are those of one state."""
-    pointers, lines = [], []
-    groups = (
-        ("a", program.in_avals, batched, "const "),
-        ("r", program.out_avals, [True] * len(program.out_avals), ""),
-    )
-    for letter, types, flags, const in groups:
-        for k, (a, b) in enumerate(zip(types, flags, strict=True)):
-            kind = f"{const}{c_type(a.dtype)}"
-            pointers.append(f"{kind} *__restrict__ all_{letter}{k}")
-            shift = f" + state * {a.size}" if b else ""
-            lines.append(f"    {kind} *const {letter}{k} = all_{letter}{k}{shift};")
-    own = ["char *__restrict__ own"] if has_room else []
-    step = "threads" if has_room else "count"
-    return "\n".join(
-        [
-            f"KERNEL {NAME}({', '.join(pointers + own)}) {{",
-            "  const long long thread = STATE, threads = THREADS;",
-            "  long long count;",
-            "  COUNT(count);",
-            f"  for (long long state = thread; state < count; state += {step}) {{",
-            *lines,
-        ]
-    )
-
-
-def _tables(text: Text, used: set) -> list[str]:
+def _tables(tables: dict[str, np.ndarray]) -> list[str]:
     lines, room = [], CONSTANT
-    for name, x in text.tables.items():
-        if name in used:
-            room -= x.nbytes
-            kind = "FAST_TABLE" if room >= 0 else "TABLE"
-            numbers = ", ".join(literal(v) for v in x)
-            lines.append(f"{kind} {c_type(x.dtype)} {name}[{x.size}] = {{{numbers}}};")
+    for name, x in tables.items():
+        room -= x.nbytes
+        kind = "FAST_TABLE" if room >= 0 else "TABLE"
+        numbers = ", ".join(literal(v) for v in x)
+        lines.append(f"{kind} {c_type(x.dtype)} {name}[{x.size}] = {{{numbers}}};")
     return lines

@@ -19,14 +19,16 @@ MACROS = """\
 #include <math.h>
 #include <stdbool.h>
 #define KERNEL static void
-#define FUNCTION inline
+#define FUNCTION static inline
+#define SEPARATE static
 #define FAST_TABLE static const
 #define TABLE static const
-#define STATE own_thread
+#define THREAD own_thread
 #define THREADS all_threads
 #define COUNT(n) n = states
 static long long own_thread, all_threads, states;
 """
+OUTSIDE = 0  # bytes of arrays that are not in a thread's own memory
 FLAGS = "-O0 -w -ffp-contract=off -std=gnu11".split()
 
 
@@ -60,21 +62,21 @@ def library(text):
 SHARED = ("-shared", "-fPIC")
 
 
-def run(kernel, size, args, results):
+def run(source, size, args, results):
     """The results of a kernel, whose types are given, on the host.
 
     All threads of all blocks run, also those without a state; where threads have room
     outside of their own memory there is one block, which runs all states.
     """
     count = 1 if size is None else size
-    threads = BLOCK if kernel.room else -(-count // BLOCK) * BLOCK
+    threads = BLOCK if source.room else -(-count // BLOCK) * BLOCK
     out = [np.full(a.shape, 7, a.dtype) for a in results]
-    room = [np.full(threads * kernel.room, 7, np.uint8)] if kernel.room else []
+    room = [np.full(threads * source.room, 7, np.uint8)] if source.room else []
     arrays = [np.ascontiguousarray(x) for x in args] + out + room
     if run.sanitized:
-        return sanitized(kernel.text, threads, count, arrays, len(args))[: len(out)]
+        return sanitized(source.text, threads, count, arrays, len(args))[: len(out)]
     pointers = (ctypes.c_void_p * len(arrays))(*(x.ctypes.data for x in arrays))
-    call = library(program(kernel.text, len(arrays))).run
+    call = library(program(source.text, len(arrays))).run
     call.argtypes = [ctypes.c_void_p, ctypes.c_longlong, ctypes.c_longlong]
     call(pointers, threads, count)
     return out
@@ -117,7 +119,7 @@ NO_LEAKS = "detect_leaks=0"
 
 
 def printed(eqn, args, constants=()):
-    """A kernel, and its arguments without constants."""
+    """The source of a kernel, and its arguments without constants."""
     p = eqn.params
     args = [np.asarray(x, v.aval.dtype) for x, v in zip(args, eqn.invars, strict=True)]
     folded = [
@@ -126,16 +128,16 @@ def printed(eqn, args, constants=()):
     ]
     free = [k for k, x in enumerate(folded) if x is None]
     closed = with_constants(p["jaxpr"], folded)
-    kernel = print_kernel(closed, [p["batched"][k] for k in free])
-    return kernel, [args[k] for k in free]
+    source = print_kernel(closed, [p["batched"][k] for k in free]).source(OUTSIDE)
+    return source, [args[k] for k in free]
 
 
 def evaluate(function, *args):
     """The results of a function, all of its kernels as C on the host.
 
-    `evaluate.kernels` are they.
+    `evaluate.sources` are they.
     """
-    evaluate.kernels = []
+    evaluate.sources = []
     closed, shape = jax.make_jaxpr(function, return_shape=True)(*args)
     out = _interpret(closed, jax.tree.leaves(args))
     return jax.tree.unflatten(jax.tree.structure(shape), out)
@@ -153,9 +155,9 @@ def _interpret(closed, args):
     for eqn in jaxpr.eqns:
         own = [value(x) for x in eqn.invars]
         if eqn.primitive.name == "jaxdyn_kernel":
-            kernel, own = printed(eqn, own, constants)
-            evaluate.kernels.append(kernel)
-            out = run(kernel, eqn.params["size"], own, [x.aval for x in eqn.outvars])
+            source, own = printed(eqn, own, constants)
+            evaluate.sources.append(source)
+            out = run(source, eqn.params["size"], own, [x.aval for x in eqn.outvars])
         elif eqn.primitive.name in ("jit", "pjit"):
             out = _interpret(eqn.params["jaxpr"], own)
         else:

@@ -8,9 +8,9 @@ import pytest
 
 import jaxdyn as jd
 from jaxdyn.program._cpu import TRIAL, trial_error, trial_walk
-from jaxdyn.program.cuda import _call, _kernel
+from jaxdyn.program.cuda import _call
 from jaxdyn.program.cuda._compiling import CompilerError
-from jaxdyn.program.cuda._kernel import MACROS, Kernel
+from jaxdyn.program.cuda._kernel import MACROS, Source
 from tests.program.cuda import host
 from tests.program.cuda.host import needs_gcc
 
@@ -89,8 +89,8 @@ def test_a_kernel_with_other_values_than_its_program_is_not_used(
     def on_device(gpu, binary, results, size):
         rows = () if size is None else (size,)
         types = [jax.ShapeDtypeStruct((*rows, *a.shape), a.dtype) for a in results]
-        kernel = Kernel(broken(binary.ptx.removeprefix(MACROS)), binary.room)
-        return lambda *args: host.run(kernel, size, args, types)
+        source = Source(broken(binary.ptx.removeprefix(MACROS)), binary.room)
+        return lambda *args: host.run(source, size, args, types)
 
     monkeypatch.setattr(_call, "local_gpu", Gpu)
     monkeypatch.setattr(_call, "distrust", lambda gpu: "")
@@ -115,8 +115,8 @@ def test_kernels_can_be_switched_off(monkeypatch):
 
 def test_memory_of_all_threads_is_bounded(monkeypatch):
     """The blocks of a kernel that needs more run all states one after the other."""
-    monkeypatch.setattr(_call, "compiled", lambda *args: "PTX")
-    monkeypatch.setattr(_kernel, "LOCAL", 0)
+    depot = ".local .b8 __local_depot0[100000];"
+    monkeypatch.setattr(_call, "compiled", lambda *args: depot)
     monkeypatch.setattr(_call, "ROOM", 300 * 2**20)
 
     def pose(q):

@@ -51,7 +51,7 @@ def inputs(name, model, rng):
 def compare(function, *args, tolerance):
     """Both, relative to the largest entry of each array."""
     found, expected = evaluate(function, *args), jax.jit(function)(*args)
-    assert evaluate.kernels
+    assert evaluate.sources
     for a, b in zip(jax.tree.leaves(found), jax.tree.leaves(expected), strict=True):
         b = np.asarray(b)
         if b.size and b.dtype != jax.dtypes.float0:
@@ -145,7 +145,7 @@ def test_a_policy_of_two_layers_is_in_the_kernel_of_its_rollout(rng):
         return jd.rollout(model, q, qd, control, 1e-3, steps=20)
 
     compare(jax.vmap(run, (None, 0, 0)), weights, q, qd, tolerance=1e-12)
-    assert len(evaluate.kernels) == 1
+    assert len(evaluate.sources) == 1
 
 
 def test_batches_of_models_one_state_and_blocks_that_are_not_full(rng):

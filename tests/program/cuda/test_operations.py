@@ -9,6 +9,7 @@ from jax import lax
 from jaxdyn.program._kernel import bind, traced
 from jaxdyn.program.cuda._kernel import print_kernel
 from jaxdyn.program.cuda._types import UnknownError
+from tests.program.cuda import host
 from tests.program.cuda.host import evaluate, needs_gcc, run
 
 pytestmark = needs_gcc
@@ -119,7 +120,7 @@ def test_long_loops_are_loops_of_few_lines(rng):
     size = {}
     for n in (300, 3000):
         closed, _ = traced(long, [np.zeros((1, n, 3))], [True], True)
-        size[n] = print_kernel(closed, [True]).text.count("\n")
+        size[n] = print_kernel(closed, [True]).source().text.count("\n")
     assert size[300] == size[3000] < 40
 
 
@@ -162,10 +163,11 @@ def test_large_arrays_of_threads_are_in_the_memory_of_the_device(
 ):
     """One block runs the states of two, so threads use their rooms again."""
     monkeypatch.setattr(run, "sanitized", sanitized)
+    monkeypatch.setattr(host, "OUTSIDE", 8 * 2000 * 3)
     x = rng.normal(size=(130, 2000, 3))
     check(there_and_back, x, tolerance=1e-12)
-    (kernel,) = evaluate.kernels
-    assert kernel.room >= 8 * 2000 * 3
+    (source,) = evaluate.sources
+    assert source.room >= host.OUTSIDE
 
 
 def test_no_access_is_out_of_bounds(rng, monkeypatch):
