@@ -57,7 +57,7 @@ test: check browser  ## check, then the tests
 	$(PYTEST) --jaxtyping-packages=jaxdyn,beartype.beartype $(TYPED) $(TYPED_CONTRACT)
 	$(PYTEST) $(addprefix --ignore=,$(TYPED)) $(addprefix --deselect=,$(TYPED_CONTRACT))
 
-	@if test -f $(GPU)/.installed; then $(GPU)/bin/python -m pytest tests/gpu; \
+	@if test -f $(GPU)/.installed; then JAX_PLATFORMS=cpu $(GPU)/bin/python -m pytest tests/gpu; \
 	else echo "Not run: the tests of programs compiled for GPUs (make test-gpu installs what they need)"; fi
 
 browser:  ## a browser for the tests of pages
@@ -83,7 +83,7 @@ test-robots: $(ROBOTS)/.installed  ## the robots of public packages beside MuJoC
 	$(ROBOTS)/bin/python -m tests.collections.times
 
 test-gpu: $(GPU)/.installed  ## programs compiled for NVIDIA GPUs, without one: some gigabytes of wheels
-	$(GPU)/bin/python -m pytest tests/gpu
+	JAX_PLATFORMS=cpu $(GPU)/bin/python -m pytest tests/gpu
 
 pictures: $(VENV)/.installed-test $(ROBOTS)/.installed browser  ## the pictures of README.md and docs/view.md
 	$(BIN)/python docs/pictures.py

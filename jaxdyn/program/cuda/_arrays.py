@@ -7,10 +7,11 @@ from functools import reduce
 
 import numpy as np
 
-from jaxdyn.program.cuda._scalars import NUMBER, Place, Text
+from jaxdyn.program.cuda._scalars import NUMBER, VARIABLE, Place, Text
 from jaxdyn.program.cuda._types import c_type
 
 SHORT = 8  # entries up to which a sum is written out
+FEW = 16  # entries, and loops over entries, that are written one by one
 
 
 def strides(text: Text, ids: np.ndarray) -> list[int] | None:
@@ -75,9 +76,10 @@ def write(
 ) -> None:
     """Sets entries of an array, from a first one on, with few lines."""
     runs, single = _runs(text, ids), []
-    short = 3 if len(runs) <= 16 else 64
+    short = 3 if len(runs) <= FEW else 64
+    has_loops = sum(end - k > short for k, end in runs) <= FEW
     for k, end in runs:
-        if end - k > short:
+        if end - k > short and has_loops:
             part = in_memory(text, dtype, ids[k:end])
             with text.loop(end - k) as i:
                 text.store(array, ((i, 1),), start + k, at(text, part, [i]))
@@ -86,13 +88,18 @@ def write(
     kinds = text.kinds(ids[single])
     for kind in np.unique(kinds).tolist():
         some = [k for k, own in zip(single, kinds.tolist(), strict=True) if own == kind]
-        if kind >= 0 and len(some) > 16:
-            _exchange(
-                text, array, kind, text.offsets(ids[some]), start + np.array(some)
-            )
-        else:
+        targets = start + np.array(some)
+        if kind == VARIABLE or len(some) <= FEW:
             for k in some:
                 text.store(array, (), start + k, int(ids[k]))
+        elif kind == NUMBER:
+            values = text.numbers(ids[some], dtype)
+            assert values is not None
+            place = Place(text.table(values))
+            _exchange(text, array, place, np.arange(len(some)), targets)
+        else:
+            place = text.place(kind)
+            _exchange(text, array, place, text.offsets(ids[some]), targets)
 
 
 def set_entries(
@@ -115,12 +122,15 @@ def set_entries(
 
 
 def _exchange(
-    text: Text, array: str, kind: int, sources: np.ndarray, targets: np.ndarray
+    text: Text, array: str, place: Place, sources: np.ndarray, targets: np.ndarray
 ) -> None:
-    """Sets entries at given places to those at others, by two tables."""
-    place, terms = text.place(kind), []
+    """Sets entries at given places to those at others, by tables."""
+    terms = []
     with text.loop(len(sources)) as i:
         for x in (sources, targets):
+            if (x == np.arange(len(x))).all():
+                terms.append((i, 1))
+                continue
             table = Place(text.table(x.astype(np.int32)), ((i, 1),))
             k = text.loaded(int(text.entries(table, np.array(0))))
             terms.append((text.operand(k)[0], 1))

@@ -16,6 +16,7 @@ import numpy as np
 from jaxdyn.program.cuda._types import c_type, literal
 
 NUMBER, VARIABLE = -1, -2
+ROLLED = "#pragma unroll 1"  # stands before each loop over a counter
 LONG, LARGE = 48, 256  # rows, and entries, from which on an array is in memory
 
 
@@ -274,7 +275,7 @@ class Text:
         i = self.fresh("i")
         upward = f"for (int {i} = 0; {i} < {length}; ++{i})"
         downward = f"for (int {i} = {length - 1}; {i} >= 0; --{i})"
-        self.line("#pragma unroll 1")
+        self.line(ROLLED)
         with self.block(downward if reverse else upward):
             yield i
 
@@ -296,4 +297,10 @@ class Text:
             for line in reversed(self.lines):
                 if line.sets is None or line.sets in wanted:
                     wanted.update(line.uses)
-        return [x for x in self.lines if x.sets is None or x.sets in wanted]
+        found: list[Line] = []
+        for line in self.lines:
+            if line.sets is None or line.sets in wanted:
+                found.append(line)
+                if [x.text for x in found[-3::2]] == [ROLLED, "}"]:
+                    del found[-3:]  # a loop over nothing
+        return found

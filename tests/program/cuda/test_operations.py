@@ -124,6 +124,23 @@ def test_long_loops_are_loops_of_few_lines(rng):
     assert size[300] == size[3000] < 40
 
 
+def test_packed_matrices_are_few_lines(rng):
+    """Rows of a triangle begin anywhere; what is not in it is zero."""
+    n = 120
+    rows, columns = np.tril_indices(n)
+    places = np.zeros((n, n), np.int32)
+    places[rows, columns] = np.arange(1, len(rows) + 1)
+
+    def packed(x):
+        triangle = x[rows, columns]
+        square = jnp.concatenate([jnp.zeros(1), triangle])[places]
+        return triangle, square, jnp.where(places > 0, square, 1.0) + square.T
+
+    check(packed, rng.normal(size=(3, n, n)))
+    (source,) = evaluate.sources
+    assert source.text.count("\n") < 100
+
+
 def test_a_carry_may_change_places(rng):
     def swapped(x):
         return lax.fori_loop(
