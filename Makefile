@@ -53,7 +53,8 @@ check: $(VENV)/.installed-test  ## format, lint, types, layers
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 
-test: check browser  ## check, then the tests
+test: $(VENV)/.installed-test  ## check, then the tests
+	$(MAKE) --no-print-directory -j2 -Otarget check browser
 	$(PYTEST) --jaxtyping-packages=jaxdyn,beartype.beartype $(TYPED) $(TYPED_CONTRACT)
 	$(PYTEST) $(addprefix --ignore=,$(TYPED)) $(addprefix --deselect=,$(TYPED_CONTRACT))
 

@@ -440,7 +440,7 @@ def test_new_values_do_not_retrace(name, rng):
 
 
 def shaped(name, shape):
-    is_often = name == "forward_dynamics" and shape in ("large", "still")
+    is_often = name == "forward_dynamics" and shape == "still"
     return pytest.param(name, shape, marks=[] if is_often else [pytest.mark.slow])
 
 
