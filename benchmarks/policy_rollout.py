@@ -3,8 +3,9 @@
 The arm of seven joints, 100 semi-implicit steps, a batch of 1024, float64, on one core.
 The network has two layers of 64 and sees q and qd; the gradient is that of a mean cost
 by its weights. Each peer runs under each set of XLA options that may suit it, and its
-best one counts; programs take turns. Seconds are those of the processor, which other
-processes disturb less; tracing and compilation are those of the clock and of it.
+best one counts. Each library runs in a process of its own, and programs take turns.
+Seconds are those of the processor, which other processes disturb less; tracing and
+compilation are those of the clock and of it.
 """
 
 import os
@@ -14,8 +15,11 @@ import tempfile
 os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
 
 import importlib  # noqa: E402
+import itertools  # noqa: E402
 import time  # noqa: E402
 from collections.abc import Callable  # noqa: E402
+from multiprocessing import get_context  # noqa: E402
+from multiprocessing.connection import Connection  # noqa: E402
 from pathlib import Path  # noqa: E402
 from typing import Any  # noqa: E402
 
@@ -28,11 +32,13 @@ import jaxdyn as jd  # noqa: E402
 from benchmarks.problem import DT, STEPS, Robot  # noqa: E402
 from benchmarks.robots import make, write  # noqa: E402
 
-BATCH, WIDTHS, TURNS = 1024, (14, 64, 64, 7), 5
+BATCH, WIDTHS, TURNS = 1024, (14, 64, 64, 7), 9
+ROWS = "rollout", "gradient"
 OPTIONS: dict[str, dict[str, Any]] = {
     "default": {},
     "no fusion emitters": {"xla_cpu_use_fusion_emitters": False},
 }
+ENDLESS = {"mjx"}  # not compiled in four minutes by default
 
 
 def control(weights: list, q: Any, qd: Any) -> Any:
@@ -69,53 +75,80 @@ def theirs(forward: Callable) -> Callable:
     return last
 
 
-def main(peers: list[str]) -> None:
-    """Print microseconds for a step and a state, ratios, and compile times."""
+def cost(last: Callable) -> Callable:
+    """The mean of the squares of the last states of a batch."""
+    return lambda w, q, qd: (jax.vmap(last, (None, 0, 0))(w, q, qd) ** 2).mean()
+
+
+def work(library: str, pipe: Connection) -> None:
+    """Compiles the programs of a library, and then runs those that are asked for.
+
+    Sends for each option and row the seconds to compile and the first result, and the
+    seconds of each call.
+    """
+    jax.config.update("jax_enable_x64", True)
     rng = np.random.default_rng(0)
     shapes = zip(WIDTHS[1:], WIDTHS[:-1], strict=True)
     weights = [(0.3 * rng.normal(size=s) / s[1] ** 0.5, np.zeros(s[0])) for s in shapes]
     arguments = jax.device_put((weights, *rng.normal(size=(2, BATCH, 7))))
     with tempfile.TemporaryDirectory() as folder:
         robot = write(make("arm"), Path(folder))
-        lasts = {("jaxdyn", "default"): ours(robot)}
-        for peer in peers:
-            kind = importlib.import_module(f"benchmarks.peers.{peer}_peer").Peer
+        if library == "jaxdyn":
+            last = ours(robot)
+        else:
+            kind = importlib.import_module(f"benchmarks.peers.{library}_peer").Peer
             forward = next(iter(kind(robot, "float64").forward_dynamics().values()))
-            lasts |= {(peer, flags): theirs(forward) for flags in OPTIONS}
+            last = theirs(forward)
+    rows = {"rollout": jax.vmap(last, (None, 0, 0)), "gradient": jax.grad(cost(last))}
+    calls = {}
+    for key in itertools.product(rows, options(library)):
+        start = time.perf_counter(), time.process_time()
+        made = jax.jit(rows[key[0]]).lower(*arguments)
+        calls[key] = made.compile(compiler_options=OPTIONS[key[1]])
+        spent = time.perf_counter() - start[0], time.process_time() - start[1]
+        pipe.send((spent, np.asarray(jax.tree.leaves(calls[key](*arguments))[0])))
+    while key := pipe.recv():
+        seconds = time.process_time()
+        jax.block_until_ready(calls[key](*arguments))
+        pipe.send(time.process_time() - seconds)
 
-    def cost(last: Callable) -> Callable:
-        return lambda w, q, qd: (jax.vmap(last, (None, 0, 0))(w, q, qd) ** 2).mean()
 
-    for row in ("rollout", "gradient"):
-        calls: dict[Any, Callable] = {}
-        values = {}
-        for who, last in lasts.items():
-            f = (
-                jax.vmap(last, (None, 0, 0))
-                if row == "rollout"
-                else jax.grad(cost(last))
-            )
-            start = time.perf_counter(), time.process_time()
-            options = OPTIONS[who[1]]
-            calls[who] = jax.jit(f).lower(*arguments).compile(compiler_options=options)
-            spent = time.perf_counter() - start[0], time.process_time() - start[1]
-            values[who] = jax.tree.leaves(calls[who](*arguments))[0]
-            apart = float(jnp.abs(values[who] - values["jaxdyn", "default"]).max())
+def options(library: str) -> list[str]:
+    """The options that a library is compiled with."""
+    if library == "jaxdyn":
+        return ["default"]
+    return [x for x in OPTIONS if x != "default" or library not in ENDLESS]
+
+
+def main(peers: list[str]) -> None:
+    """Print microseconds for a step and a state, ratios, and compile times."""
+    context = get_context("spawn")
+    pipes = {}
+    for library in ("jaxdyn", *peers):
+        pipes[library], other = context.Pipe()
+        context.Process(target=work, args=(library, other), daemon=True).start()
+    keys = [(who, flags) for who in pipes for flags in options(who)]
+    expected = {}
+    for row in ROWS:
+        for who, flags in keys:
+            spent, value = pipes[who].recv()
+            apart = np.abs(value - expected.setdefault(row, value)).max()
             note = f"{spent[0]:.1f} s ({spent[1]:.1f} s of the processor)"
-            print(f"{row} {who}: compiled in {note}, apart {apart:.1e}", flush=True)
-        times: dict[Any, list[float]] = {who: [] for who in calls}
+            print(f"{row} {who}, {flags}: compiled in {note}, apart {apart:.1e}")
+    for row in ROWS:
+        times: dict[tuple, list[float]] = {key: [] for key in keys}
         for _ in range(TURNS):
-            for who, call in calls.items():
-                start = time.process_time()
-                jax.block_until_ready(call(*arguments))
-                times[who].append(time.process_time() - start)
-        best = np.array(times["jaxdyn", "default"])
-        for who, turns in times.items():
+            for who, flags in keys:
+                pipes[who].send((row, flags))
+                times[who, flags].append(pipes[who].recv())
+        best = np.array(times[keys[0]])
+        for (who, flags), turns in times.items():
             each = 1e6 * np.median(turns) / BATCH / STEPS
             ratio = np.median(np.array(turns) / best)
-            print(f"{row} {who}: {each:.3f} us, {ratio:.2f} times jaxdyn's", flush=True)
+            print(f"{row} {who}, {flags}: {each:.3f} us, {ratio:.2f} times jaxdyn's")
+    for pipe in pipes.values():
+        pipe.send(None)
 
 
 if __name__ == "__main__":
-    jax.config.update("jax_enable_x64", True)
     main(sys.argv[1:])

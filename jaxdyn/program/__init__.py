@@ -1,6 +1,8 @@
 """How programs are built and compiled: kernels, walks, linear maps; no mechanics."""
 
+from jaxdyn.program._closures import lifted as lifted
 from jaxdyn.program._cpu import fast_path as fast_path
+from jaxdyn.program._cpu import filled as filled
 from jaxdyn.program._gather import exchange as exchange
 from jaxdyn.program._gather import put as put
 from jaxdyn.program._gather import take as take

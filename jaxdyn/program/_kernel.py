@@ -49,10 +49,12 @@ from jaxdyn.program._jax import (
     Zero,
     alike,
     differing_as,
+    full,
     jaxpr_as_fun,
     lower_kernel,
     needed,
     primitive,
+    type_of,
     zero_tangent,
 )
 from jaxdyn.program._linear_map import apply
@@ -284,13 +286,26 @@ def _transpose(
     size: int | None,
     batched: Sequence[bool],
 ) -> list[Value | None]:
-    """The transpose of the map of the undefined arguments, as a kernel."""
+    """The transpose of the map of the undefined arguments, as a kernel.
+
+    Where the program cannot be one function the map of all states is transposed, so
+    that sums over states are sums in each step.
+    """
     linear = [k for k, x in enumerate(args) if isinstance(x, UndefinedPrimal)]
     given = tuple(k for k, ct in enumerate(cts) if not isinstance(ct, Zero))
     values = [x for x in args if not isinstance(x, UndefinedPrimal)]
     values += [ct for ct in cts if not isinstance(ct, Zero)]
-    options = dict(jaxpr=jaxpr, size=size, batched=tuple(batched), places=given)
-    pulled = _pulled(values, **options, linear=tuple(linear))
+    options: Any = dict(jaxpr=jaxpr, size=size, batched=tuple(batched))
+    if not fits(jaxpr):
+        known = [k for k in range(len(args)) if k not in linear]
+        own = filled([None] * len(args), known, values[: len(known)])
+
+        def of_linear(*x):
+            return _plain(*filled(own, linear, x), **options)
+
+        pull = jax.linear_transpose(of_linear, *(type_of(args[k]) for k in linear))
+        return filled([None] * len(args), linear, pull(list(map(full, cts))))
+    pulled = _pulled(values, **options, places=given, linear=tuple(linear))
     summed = [
         x.sum(axis=0) if size is not None and not batched[k] else x
         for k, x in zip(linear, pulled, strict=True)

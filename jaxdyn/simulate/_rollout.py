@@ -1,25 +1,29 @@
 """Simulation with a fixed step."""
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, NamedTuple
 
 import equinox as eqx
 import jax
 import jax.numpy as jnp
+import numpy as np
 from jax import lax
+from jax.custom_derivatives import SymbolicZero
+from jax.dtypes import float0
 from jax.typing import ArrayLike
 from jaxtyping import Array, Float
 
 from jaxdyn.algorithms.steps import Base
 from jaxdyn.dynamics import check_resisted
 from jaxdyn.model import FExt, Model, Nq, Nv, arguments, is_index
-from jaxdyn.program import alone, compiled
+from jaxdyn.program import alone, compiled, filled, is_eager, lifted
 from jaxdyn.simulate._drift import check_closed, closed
 from jaxdyn.simulate._equations import check_method, control_size
 from jaxdyn.simulate._integrators import INTEGRATORS, Drive
 from jaxdyn.simulate._signals import Frozen, frozen
 
 Length = Float[Array, "..."] | float  # of a step
-States = tuple[Float[Array, "times nq"], Float[Array, "times nv"]]
 OPTIONS = ("integrator", "method", "loop_method", "actuated")
 
 
@@ -111,11 +115,11 @@ def rollout(
 
     It is one kernel for all steps where the operations of the control allow it, and
     differentiable by the states, the model, dt, and all arrays that `control`, `f_ext`
-    and `base` hold. The gradient keeps the states and the controls, and computes each
-    step again: memory grows by 3 nv + nq numbers a step, for a loss of rates too by
-    5 nv + nq. With `every` it keeps only the states that are returned, and for a while
-    those between two of them: where every is about the root of the number of steps,
-    memory grows as that root, for one more rollout of time.
+    and `base` hold. The gradient keeps the states and the controls, and computes what
+    it needs of each step again: memory grows by 4 nv + 2 nq numbers a step, for a loss
+    of rates too by 6 nv + 2 nq. With `every` it keeps only the states that are
+    returned, and for a while those between two of them: where every is about the root
+    of the number of steps, memory grows as that root, for one more rollout of time.
 
     Values are not checked: where a state or a force is not finite, the states are not
     finite from there on.
@@ -144,7 +148,8 @@ def rollout(
             first state that opens a loop, steps that `every` does not divide.
     """
     _settled(model, integrator, method, loop_method, actuated)
-    check_closed(*arguments(model, q0=q0, qd0=qd0))
+    own, q, qd = arguments(model, q0=q0, qd0=qd0)
+    check_closed(own, q, qd)
     rows, count = _rows(model, control, steps, actuated)
     if not is_index(every) or every < 1 or count % every:
         raise ValueError(
@@ -156,13 +161,18 @@ def rollout(
             "memory is given, but control is an array, expected a function (t, q, qd, "
             "memory)."
         )
-    laws = Laws(*map(_law, (None if rows is not None else control, f_ext, base)))
+    state = jax.ShapeDtypeStruct((), q.dtype), q, qd
+    extra = () if memory is None else (memory,)
+    laws = Laws(
+        None if rows is not None else _law(control, *state, *extra),
+        *(_law(x, *state) if callable(x) else x for x in (f_ext, base)),
+    )
     options = integrator, method, loop_method, bool(actuated)
-    inputs = model, q0, qd0, memory, rows, laws, dt, t0
+    inputs = Inputs(model, q0, qd0, memory, rows, laws, dt, t0, 0)
     if every == 1:
-        found = _run(*inputs, 0, count, options)
+        found = _states(count, options, False, inputs)
     else:
-        found = _pieces(*inputs, count, int(every), options)
+        found = _pieces(inputs, count, int(every), options)
     return found if memory is not None else found[:2]
 
 
@@ -177,77 +187,178 @@ class Laws(eqx.Module):
     base: Any
 
 
-@compiled("steps", "options", flat=False)  # its gradient keeps the states alone
-def _run(
-    model: Model,
-    q0: Nq,
-    qd0: Nv,
-    memory: Any,
-    rows: Float[Array, "steps controls"] | None,
-    laws: Laws,
-    dt: Length,
-    t0: Length,
-    first: ArrayLike,
-    steps: int,
-    options: tuple[str, str, str, bool],
-) -> tuple[Any, Any, Any]:
-    """All states, the first included, and the last memory."""
+def _law(law: Callable, *args: Any) -> Frozen:
+    """A function whose arrays are leaves, also those that it closes over."""
+    return frozen(law if is_eager() else lifted(law, *args))
+
+
+class Inputs(NamedTuple):
+    """All that a rollout depends on; `first` is the number of the first step."""
+
+    model: Model
+    q0: Nq
+    qd0: Nv
+    memory: Any
+    rows: Float[Array, "steps controls"] | None
+    laws: Laws
+    dt: Length
+    t0: Length
+    first: ArrayLike
+
+
+Options = tuple[str, str, str, bool]
+State = tuple[Any, Any, Any]  # q, qd and the memory
+# rows of q and qd for all times; then the last memory, or rows of that and of controls
+Found = tuple[Any, ...]
+
+
+@partial(jax.custom_jvp, nondiff_argnums=(0, 1, 2))
+def _states(steps: int, options: Options, keeps: bool, inputs: Inputs) -> Found:
+    """All states, the first included, and all memories if `keeps`, or the last."""
+    return _run(inputs, steps, options, keeps)
+
+
+@partial(_states.defjvp, symbolic_zeros=True)
+def _states_and_slopes(
+    steps: int, options: Options, keeps: bool, primals: Any, tangents: Any
+) -> tuple[Found, Found]:
+    """The slopes follow from the states, which are not computed again."""
+    (inputs,), (moved,) = primals, tangents
+    states = _states(steps, options, True, inputs)
+    dots = jax.tree.map(_or_none, moved, is_leaf=lambda x: isinstance(x, SymbolicZero))
+    slopes = _slopes(inputs, dots, states, steps, options)
+    if not keeps:
+        last = partial(jax.tree.map, lambda x: x[-1])
+        states, slopes = ((q, qd, last(m)) for q, qd, m, _ in (states, slopes))
+    whole = jax.tree.map(
+        lambda x, d: np.zeros(x.shape, float0) if d is None else d, states, slopes
+    )
+    return states, whole
+
+
+def _or_none(tangent: Any) -> Any:
+    is_zero = isinstance(tangent, SymbolicZero) or tangent.dtype == float0
+    return None if is_zero else tangent
+
+
+@compiled("steps", "options", "keeps", flat=False)
+def _run(inputs: Inputs, steps: int, options: Options, keeps: bool) -> Found:
+    """The states by a loop of steps."""
+    return _looped(inputs, steps, options, keeps)
+
+
+@compiled("steps", "options", flat=False)
+def _slopes(
+    inputs: Inputs, dots: Any, states: Found, steps: int, options: Options
+) -> Found:
+    """The slopes of smooth states by the inputs whose `dots` are not None."""
+    leaves, tree = jax.tree.flatten(inputs)
+    slopes = tree.flatten_up_to(dots)
+    places = [k for k, d in enumerate(slopes) if d is not None]
+
+    def of_moving(*moving: Any) -> Found:
+        moved = jax.tree.unflatten(tree, filled(leaves, places, moving))
+        found = _looped(moved, steps, options, True, states)
+        return jax.tree.map(lambda x: x if _is_smooth(x) else None, found)
+
+    primals, along = (tuple(x[k] for k in places) for x in (leaves, slopes))
+    return jax.jvp(of_moving, primals, along)[1]
+
+
+def _looped(
+    inputs: Inputs, steps: int, options: Options, keeps: bool, known: Any = None
+) -> Found:
+    """All states, and all memories or the last, by a loop of steps.
+
+    Where the states are `known`, steps begin at these and do not wait for one another.
+    """
+    model, q0, qd0, memory, rows, laws, dt, t0, first = inputs
     model, q0, qd0 = arguments(model, q0=q0, qd0=qd0)
-    named: Any = dict(zip(OPTIONS, options, strict=True))
-    h, start = (jnp.asarray(x).astype(q0.dtype) for x in (dt, t0))
-    if h.shape:
-        raise ValueError(f"dt has shape {h.shape}, expected one number.")
-
-    def advance(state: Any, row: Any) -> Any:
-        (q, qd, memory), (k, tau) = state, row
-        t = start + h * k
-        if laws.control is not None:
-            tau, memory = _controls(laws.control, model, t, q, qd, memory, options[-1])
-        f_ext, base = (
-            x(t, q, qd) if isinstance(x, Frozen) else x for x in (laws.f_ext, laws.base)
-        )
-        q, qd = step(model, q, qd, tau, h, f_ext=f_ext, base=base, **named)
-        return (q, qd, memory), (q, qd)
-
+    if jnp.shape(dt):
+        raise ValueError(f"dt has shape {jnp.shape(dt)}, expected one number.")
     places = jnp.asarray(first).astype(q0.dtype) + jnp.arange(steps, dtype=q0.dtype)
     rows = None if rows is None else rows.astype(q0.dtype)
-    (*_, memory), (q, qd) = lax.scan(advance, (q0, qd0, memory), (places, rows))
-    return jnp.concatenate([q0[None], q]), jnp.concatenate([qd0[None], qd]), memory
+    fixed = model, laws, dt, t0
+    start = q0, qd0, jax.tree.map(jnp.asarray, memory)
+    before = None
+    if known is not None:
+        before = jax.tree.map(lambda x: x[:-1], known[:3]), known[3]
+
+    def advance(state: State, given: Any) -> Any:
+        row, at = given
+        tau = None
+        if at is not None:
+            state, tau = jax.tree.map(_at, state, at[0]), at[1]
+        (q, qd, memory), tau = _advance(options, fixed, state, row, tau)
+        after = q, qd, memory if keeps else None
+        return (q, qd, memory), (after, tau if keeps else None)
+
+    end, (after, taus) = lax.scan(advance, start, ((places, rows), before))
+    q, qd, memory = jax.tree.map(
+        lambda x, rest: jnp.concatenate([x[None], rest]),
+        start if keeps else (*start[:2], None),
+        after,
+    )
+    return (q, qd, memory, taus) if keeps else (q, qd, end[2])
+
+
+@jax.custom_jvp
+def _at(x: Any, value: Any) -> Any:
+    """The value, with the slope of x."""
+    return value
+
+
+@_at.defjvp
+def _at_slope(primals: Any, tangents: Any) -> Any:
+    return primals[1], tangents[0]
+
+
+def _is_smooth(x: Any) -> bool:
+    return jnp.issubdtype(x.dtype, jnp.inexact)
+
+
+def _advance(
+    options: Options, fixed: Any, state: State, row: Any, known: Any
+) -> tuple[State, Any]:
+    """One step of a rollout, and the value of a law for its control, if that has one.
+
+    Where the value is `known` it is not computed, but its slopes are.
+    """
+    (model, laws, dt, t0), (q, qd, memory), (k, tau) = fixed, state, row
+    h, start = (jnp.asarray(x).astype(q.dtype) for x in (dt, t0))
+    t = start + h * k
+    value = None
+    if laws.control is not None:
+        tau, memory = _controls(laws.control, model, t, q, qd, memory, options[-1])
+        tau = value = tau if known is None else _at(tau, known)
+    f_ext, base = (
+        x(t, q, qd) if isinstance(x, Frozen) else x for x in (laws.f_ext, laws.base)
+    )
+    named: Any = dict(zip(OPTIONS, options, strict=True))
+    q, qd = step(model, q, qd, tau, h, f_ext=f_ext, base=base, **named)
+    return (q, qd, memory), value
 
 
 @alone("steps", "every", "options")
-def _pieces(
-    model: Model,
-    q0: Nq,
-    qd0: Nv,
-    memory: Any,
-    rows: Float[Array, "steps controls"] | None,
-    laws: Laws,
-    dt: Length,
-    t0: Length,
-    steps: int,
-    every: int,
-    options: tuple[str, str, str, bool],
-) -> tuple[Any, Any, Any]:
+def _pieces(inputs: Inputs, steps: int, every: int, options: Options) -> Found:
     """Of each piece of so many steps the last state, all that a gradient keeps."""
-    model, q0, qd0 = arguments(model, q0=q0, qd0=qd0)
+    model, q0, qd0 = arguments(inputs.model, q0=inputs.q0, qd0=inputs.qd0)
+    start = q0, qd0, inputs.memory
 
     @jax.checkpoint
-    def piece(state: Any, row: Any) -> Any:
-        (q, qd, memory), (k, taus) = state, row
-        inputs = model, q, qd, memory, taus, laws, dt, t0
-        q, qd, memory = _run(*inputs, every * k, every, options)
+    def piece(state: State, row: Any) -> Any:
+        k, taus = row
+        names = dict(zip(("q0", "qd0", "memory"), state, strict=True))
+        own = inputs._replace(model=model, rows=taus, first=every * k, **names)
+        q, qd, memory = _states(every, options, False, own)
         return (q[-1], qd[-1], memory), (q[-1], qd[-1])
 
     places = jnp.arange(steps // every, dtype=q0.dtype)
+    rows = inputs.rows
     if rows is not None:
         rows = rows.reshape(steps // every, every, rows.shape[1])
-    (*_, memory), (q, qd) = lax.scan(piece, (q0, qd0, memory), (places, rows))
+    (*_, memory), (q, qd) = lax.scan(piece, start, (places, rows))
     return jnp.concatenate([q0[None], q]), jnp.concatenate([qd0[None], qd]), memory
-
-
-def _law(given: Any) -> Any:
-    return frozen(given) if callable(given) else given
 
 
 def _rows(model: Model, control: Any, steps: int | None, actuated: bool) -> Any:

@@ -75,7 +75,8 @@ class Frozen(eqx.Module):
     @property
     def name(self) -> str:
         """What its errors call it."""
-        return getattr(self.law, "__name__", type(self.law).__name__)
+        law = getattr(self.law, "func", self.law)  # of a partial
+        return getattr(law, "__name__", type(law).__name__)
 
 
 _ARRAY = object()

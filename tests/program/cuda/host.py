@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 from jaxdyn.program._jax import Literal, with_constants
+from jaxdyn.program._states import CALLS
 from jaxdyn.program.cuda._kernel import BLOCK, NAME, print_kernel
 
 needs_gcc = pytest.mark.skipif(which("gcc") is None, reason="gcc is not installed")
@@ -158,8 +159,9 @@ def _interpret(closed, args):
             source, own = printed(eqn, own, constants)
             evaluate.sources.append(source)
             out = run(source, eqn.params["size"], own, [x.aval for x in eqn.outvars])
-        elif eqn.primitive.name in ("jit", "pjit"):
-            out = _interpret(eqn.params["jaxpr"], own)
+        elif eqn.primitive.name in CALLS:
+            inner = eqn.params["jaxpr" if "jaxpr" in eqn.params else "call_jaxpr"]
+            out = _interpret(inner, own)
         else:
             out = eqn.primitive.bind(*own, **eqn.params)
             out = out if eqn.primitive.multiple_results else [out]
