@@ -126,7 +126,7 @@ def main(batches: list[int]) -> None:
     print("the gradient in pieces, beside the rollout as it is")
     for batch in batches:
         times(arm, batch, end_of_pieces)
-    print(f"\nmemory of the gradient, float64; 3 nv + nq = {3 * arm.nv + arm.nq}")
+    print(f"\nmemory of the gradient, float64; 6 nv + 2 nq = {6 * arm.nv + 2 * arm.nq}")
     print(f"{'steps':>8} {'kB':>10} {'a step':>8} {'pieces: kB':>10} {'a step':>8}")
     memory(arm)
 

@@ -11,6 +11,7 @@ from jaxdyn.program._jax import Jaxpr as Jaxpr
 from jaxdyn.program._jax import Literal as Literal
 from jaxdyn.program._jax import batch_size as batch_size
 from jaxdyn.program._jax import is_eager as is_eager
+from jaxdyn.program._jax import is_moving as is_moving
 from jaxdyn.program._jax import is_staged as is_staged
 from jaxdyn.program._jax import traced_name as traced_name
 from jaxdyn.program._jumps import BLOCK as BLOCK

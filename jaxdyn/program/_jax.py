@@ -69,6 +69,13 @@ def is_staged(x: PyTree) -> bool:
     return False
 
 
+def is_moving(x: PyTree) -> bool:
+    """Whether a derivative around the call follows what `x` depends on."""
+    while hasattr(x, "batch_dim"):
+        x = x.val
+    return isinstance(x, Tracer) and hasattr(x, "primal")
+
+
 def batch_size(x: PyTree) -> int:
     """How many states the `jax.vmap`s around the call give the argument."""
     size = 1

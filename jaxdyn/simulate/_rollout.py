@@ -17,7 +17,7 @@ from jaxtyping import Array, Float
 from jaxdyn.algorithms.steps import Base
 from jaxdyn.dynamics import check_resisted
 from jaxdyn.model import FExt, Model, Nq, Nv, arguments, is_index
-from jaxdyn.program import alone, compiled, filled, is_eager, lifted
+from jaxdyn.program import alone, compiled, filled, is_eager, is_moving, lifted
 from jaxdyn.simulate._drift import check_closed, closed
 from jaxdyn.simulate._equations import check_method, control_size
 from jaxdyn.simulate._integrators import INTEGRATORS, Drive
@@ -169,10 +169,11 @@ def rollout(
     )
     options = integrator, method, loop_method, bool(actuated)
     inputs = Inputs(model, q0, qd0, memory, rows, laws, dt, t0, 0)
+    moving = _is_moving(inputs)
     if every == 1:
-        found = _states(count, options, False, inputs)
+        found = _chosen(moving)(count, options, False, inputs)
     else:
-        found = _pieces(inputs, count, int(every), options)
+        found = _pieces(inputs, count, int(every), options, moving)
     return found if memory is not None else found[:2]
 
 
@@ -224,7 +225,7 @@ def _states_and_slopes(
 ) -> tuple[Found, Found]:
     """The slopes follow from the states, which are not computed again."""
     (inputs,), (moved,) = primals, tangents
-    states = _states(steps, options, True, inputs)
+    states = _chosen(_is_moving(inputs))(steps, options, True, inputs)
     dots = jax.tree.map(_or_none, moved, is_leaf=lambda x: isinstance(x, SymbolicZero))
     slopes = _slopes(inputs, dots, states, steps, options)
     if not keeps:
@@ -234,6 +235,18 @@ def _states_and_slopes(
         lambda x, d: np.zeros(x.shape, float0) if d is None else d, states, slopes
     )
     return states, whole
+
+
+def _is_moving(inputs: Inputs) -> bool:
+    return any(map(is_moving, jax.tree.leaves(inputs)))
+
+
+def _chosen(moving: bool) -> Callable:
+    """The loop, with a rule for derivatives only where there is one around the call.
+
+    In the program of a function with a rule of its own XLA sees no constants.
+    """
+    return _states if moving else _states.fun
 
 
 def _or_none(tangent: Any) -> Any:
@@ -339,8 +352,10 @@ def _advance(
     return (q, qd, memory), value
 
 
-@alone("steps", "every", "options")
-def _pieces(inputs: Inputs, steps: int, every: int, options: Options) -> Found:
+@alone("steps", "every", "options", "moving")
+def _pieces(
+    inputs: Inputs, steps: int, every: int, options: Options, moving: bool
+) -> Found:
     """Of each piece of so many steps the last state, all that a gradient keeps."""
     model, q0, qd0 = arguments(inputs.model, q0=inputs.q0, qd0=inputs.qd0)
     start = q0, qd0, inputs.memory
@@ -350,7 +365,7 @@ def _pieces(inputs: Inputs, steps: int, every: int, options: Options) -> Found:
         k, taus = row
         names = dict(zip(("q0", "qd0", "memory"), state, strict=True))
         own = inputs._replace(model=model, rows=taus, first=every * k, **names)
-        q, qd, memory = _states(every, options, False, own)
+        q, qd, memory = _chosen(moving)(every, options, False, own)
         return (q[-1], qd[-1], memory), (q[-1], qd[-1])
 
     places = jnp.arange(steps // every, dtype=q0.dtype)

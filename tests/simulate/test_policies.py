@@ -71,7 +71,6 @@ def test_gradients_by_all_that_a_rollout_depends_on_are_differences(rng):
     np.testing.assert_allclose(reverse, difference / (12 * h), rtol=1e-6)
 
 
-@pytest.mark.slow
 def test_values_that_a_function_closes_over_have_gradients_too():
     def total(kp):
         def policy(t, q, qd):
