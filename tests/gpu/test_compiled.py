@@ -24,6 +24,15 @@ pytestmark = pytest.mark.skipif(
 )
 
 
+@pytest.fixture(autouse=True)
+def without_cache():
+    """Programs for devices that are not there cannot be read again."""
+    kept = jax.config.jax_enable_compilation_cache
+    jax.config.update("jax_enable_compilation_cache", False)
+    yield
+    jax.config.update("jax_enable_compilation_cache", kept)
+
+
 def compiled(robot, what):
     function, types = own(robot, 65536)[what]
     made = measure(function, types, GPUS["a100"])
